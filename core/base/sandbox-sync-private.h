@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* Sync over async: the call runs on a private main context of this thread, which needs no main loop
+ * of the host. Use:
+ *
+ *   SandboxSync sync;
+ *
+ *   sandbox_sync_begin (&sync, dispatcher or NULL);
+ *   foo_async (self, …, sandbox_sync_cb, &sync);
+ *   value = foo_finish (self, sandbox_sync_wait (&sync), error);
+ *   sandbox_sync_end (&sync);
+ */
+typedef struct _SandboxSync SandboxSync;
+typedef struct _SandboxDispatcher SandboxDispatcher;
+
+struct _SandboxSync
+{
+  GMainContext      *context;
+  GAsyncResult      *result;
+  SandboxDispatcher *dispatcher;
+  SandboxSync       *outer;
+};
+
+void          sandbox_sync_begin (SandboxSync       *self,
+                                  SandboxDispatcher *dispatcher);
+void          sandbox_sync_cb    (GObject      *source,
+                                  GAsyncResult *result,
+                                  gpointer      user_data);
+GAsyncResult *sandbox_sync_wait  (SandboxSync *self);
+void          sandbox_sync_end   (SandboxSync *self);
+
+/* Whether the innermost main context of this thread is that of a synchronous call: then the caller
+ * waits anyway, and short blocking work may be done in place. */
+gboolean sandbox_sync_is_below (void);
+
+/* Where code of the host may run: the context in which the session was made, or, while threads of
+ * the host block in synchronous calls of it, the innermost of those. Code in Python may run in any of
+ * these threads, code in JavaScript only in its one thread, which is always among them. */
+SandboxDispatcher *sandbox_dispatcher_new    (void);
+SandboxDispatcher *sandbox_dispatcher_ref    (SandboxDispatcher *self);
+void               sandbox_dispatcher_unref  (SandboxDispatcher *self);
+void               sandbox_dispatcher_invoke (SandboxDispatcher *self,
+                                              GSourceFunc        func,
+                                              gpointer           data,
+                                              GDestroyNotify     notify);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxDispatcher, sandbox_dispatcher_unref)
+
+G_END_DECLS

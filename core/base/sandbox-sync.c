@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-sync-private.h"
+
+/* The innermost synchronous call of this thread, and one context kept for the next. */
+static GPrivate innermost;
+static GPrivate spare = G_PRIVATE_INIT ((GDestroyNotify) g_main_context_unref);
+
+struct _SandboxDispatcher
+{
+  gatomicrefcount ref_count;
+  GMutex          lock;
+  GMainContext   *home;
+  GQueue          blocked; /* GMainContext, innermost first, over all threads; guarded by lock */
+};
+
+SandboxDispatcher *
+sandbox_dispatcher_new (void)
+{
+  SandboxDispatcher *self = g_new0 (SandboxDispatcher, 1);
+
+  g_atomic_ref_count_init (&self->ref_count);
+  g_mutex_init (&self->lock);
+  g_queue_init (&self->blocked);
+  self->home = g_main_context_ref_thread_default ();
+
+  return self;
+}
+
+SandboxDispatcher *
+sandbox_dispatcher_ref (SandboxDispatcher *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_dispatcher_unref (SandboxDispatcher *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  g_queue_clear (&self->blocked);
+  g_main_context_unref (self->home);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+void
+sandbox_dispatcher_invoke (SandboxDispatcher *self,
+                           GSourceFunc        func,
+                           gpointer           data,
+                           GDestroyNotify     notify)
+{
+  g_autoptr (GSource) source = g_idle_source_new ();
+  GMainContext       *context;
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, func, data, notify);
+
+  /* Attached under the lock: a call that is ending takes its context off the list first and runs
+   * what it finds there last, so nothing is attached to a context that nobody iterates any more. */
+  g_mutex_lock (&self->lock);
+  context = g_queue_peek_head (&self->blocked);
+  g_source_attach (source, context != NULL ? context : self->home);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+sandbox_dispatcher_enter (SandboxDispatcher *self,
+                          GMainContext      *context)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_push_head (&self->blocked, context);
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+sandbox_dispatcher_leave (SandboxDispatcher *self,
+                          GMainContext      *context)
+{
+  g_mutex_lock (&self->lock);
+  g_queue_remove (&self->blocked, context);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+sandbox_sync_begin (SandboxSync       *self,
+                    SandboxDispatcher *dispatcher)
+{
+  self->result = NULL;
+  self->context = g_private_get (&spare);
+  if (self->context != NULL)
+    g_private_set (&spare, NULL);
+  else
+    self->context = g_main_context_new ();
+
+  g_main_context_push_thread_default (self->context);
+  self->outer = g_private_get (&innermost);
+  g_private_set (&innermost, self);
+
+  self->dispatcher = dispatcher != NULL ? sandbox_dispatcher_ref (dispatcher) : NULL;
+  if (self->dispatcher != NULL)
+    sandbox_dispatcher_enter (self->dispatcher, self->context);
+}
+
+void
+sandbox_sync_cb (GObject      *source,
+                 GAsyncResult *result,
+                 gpointer      user_data)
+{
+  SandboxSync *self = user_data;
+
+  self->result = g_object_ref (result);
+}
+
+GAsyncResult *
+sandbox_sync_wait (SandboxSync *self)
+{
+  while (self->result == NULL)
+    g_main_context_iteration (self->context, TRUE);
+
+  return self->result;
+}
+
+void
+sandbox_sync_end (SandboxSync *self)
+{
+  g_clear_object (&self->result);
+  if (self->dispatcher != NULL)
+    sandbox_dispatcher_leave (self->dispatcher, self->context);
+  while (g_main_context_iteration (self->context, FALSE))
+    ;
+
+  g_private_set (&innermost, self->outer);
+  g_main_context_pop_thread_default (self->context);
+  if (g_private_get (&spare) == NULL)
+    g_private_set (&spare, self->context);
+  else
+    g_main_context_unref (self->context);
+  g_clear_pointer (&self->dispatcher, sandbox_dispatcher_unref);
+}
+
+gboolean
+sandbox_sync_is_below (void)
+{
+  SandboxSync *self = g_private_get (&innermost);
+
+  return self != NULL && g_main_context_get_thread_default () == self->context;
+}

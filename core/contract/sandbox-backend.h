@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <gio/gio.h>
+#include "sandbox-command.h"
+#include "sandbox-create-options.h"
+#include "sandbox-driver.h"
+#include "sandbox-profile.h"
+#include "sandbox-report.h"
+#include "sandbox-request.h"
+
+G_BEGIN_DECLS
+
+/* Contained files; the storage layer has it, and a backend is only handed one. */
+typedef struct _SandboxWorkspace SandboxWorkspace;
+
+#define SANDBOX_TYPE_BACKEND (sandbox_backend_get_type ())
+SANDBOX_AVAILABLE_IN_1_0
+G_DECLARE_DERIVABLE_TYPE (SandboxBackend, sandbox_backend, SANDBOX, BACKEND, GObject)
+
+/**
+ * SandboxBackendClass:
+ * @parent_class: the parent
+ * @probe: finds out what this host can enforce
+ * @create_driver: makes one sandbox
+ * @plan: tells what would be started
+ *
+ * What a backend does. See [iface@Sandbox.Driver] for the manner of these functions.
+ *
+ * Since: 1.0
+ */
+struct _SandboxBackendClass
+{
+  GObjectClass parent_class;
+
+  /**
+   * SandboxBackendClass::probe:
+   * @self: a backend
+   * @profile: (nullable): what is wanted, or %NULL for the default
+   * @request: answered with a [class@Sandbox.Report]
+   * @error: return location for an error
+   *
+   * Finds out what can be enforced here, by trying it.
+   *
+   * Returns: whether the request was taken
+   *
+   * Since: 1.0
+   */
+  gboolean (*probe) (SandboxBackend *self,
+                     SandboxProfile *profile,
+                     SandboxRequest *request,
+                     GError        **error);
+
+  /**
+   * SandboxBackendClass::create_driver:
+   * @self: a backend
+   * @options: what is wanted; frozen
+   * @workspace: (nullable): the files of the session, or %NULL for a backend that keeps them elsewhere
+   * @request: answered with a [iface@Sandbox.Driver]
+   * @error: return location for an error
+   *
+   * Makes one sandbox with the network policy of @options in force. It has been proven to work
+   * when the request is answered; what cannot be enforced is refused.
+   *
+   * Returns: whether the request was taken
+   *
+   * Since: 1.0
+   */
+  gboolean (*create_driver) (SandboxBackend       *self,
+                             SandboxCreateOptions *options,
+                             SandboxWorkspace     *workspace,
+                             SandboxRequest       *request,
+                             GError              **error);
+
+  /**
+   * SandboxBackendClass::plan:
+   * @self: a backend
+   * @command: what would be run
+   * @options: what would be created
+   * @error: return location for an error
+   *
+   * Tells as JSON what would be started. Starts nothing.
+   *
+   * Returns: (transfer full) (nullable): the plan, or %NULL with an error
+   *
+   * Since: 1.0
+   */
+  char *(*plan) (SandboxBackend       *self,
+                 SandboxCommand       *command,
+                 SandboxCreateOptions *options,
+                 GError              **error);
+
+  /*< private >*/
+  gpointer _reserved[12];
+};
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_backend_get_name (SandboxBackend *self);
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_backend_get_state_directory (SandboxBackend *self);
+SANDBOX_AVAILABLE_IN_1_0
+guint sandbox_backend_get_max_concurrent_commands (SandboxBackend *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_backend_set_max_concurrent_commands (SandboxBackend *self,
+                                                  guint           max_concurrent_commands);
+
+G_END_DECLS
