@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-command.h"
+
+G_BEGIN_DECLS
+
+/* An own copy that nobody can change any more, limits included, with one entry per variable; a frozen
+ * one is returned as it is. Frozen objects may be read in any thread. */
+SandboxCommand *sandbox_command_freeze (SandboxCommand *self);
+
+/* The same with another working directory, which is how the session hands on a path it has checked. */
+SandboxCommand *sandbox_command_freeze_at (SandboxCommand *self,
+                                           const char     *cwd);
+
+/* Whether the command could be started anywhere: INVALID without a program or with a variable that is
+ * none, LIMIT when the kernel would refuse the size. The working directory is the session's to judge. */
+gboolean sandbox_command_validate (SandboxCommand *self,
+                                   GError        **error);
+
+G_END_DECLS

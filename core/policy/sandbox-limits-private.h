@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-limits.h"
+
+G_BEGIN_DECLS
+
+/* See sandbox_command_freeze (). */
+SandboxLimits *sandbox_limits_freeze (SandboxLimits *self);
+
+G_END_DECLS

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* The one place that decides which paths the workspace has: for files, working directories, templates
+ * and tools.
+ *
+ * A path is relative to the workspace, or @workspace_target (which is the place of the workspace in the
+ * guest, absolute), or below it; "." is the workspace. Bytes that are not UTF-8, and backslashes, are
+ * written \xHH with lower-case digits; that is their only form, and other backslashes are refused.
+ *
+ * Returns the bytes of the path relative to the workspace, "." for itself; SANDBOX_ERROR_PATH with the
+ * reason for anything else. */
+char *sandbox_path_resolve (const char *path,
+                            const char *workspace_target,
+                            GError    **error);
+
+/* The way back: what resolves to these bytes. Bytes that make no path of the workspace stay none. */
+char *sandbox_path_escape (const char *bytes);
+
+G_END_DECLS

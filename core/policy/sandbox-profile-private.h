@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-profile.h"
+
+G_BEGIN_DECLS
+
+/* See sandbox_command_freeze (). */
+SandboxProfile *sandbox_profile_freeze (SandboxProfile *self);
+
+/* INVALID or LIMIT for an environment that no command could have. */
+gboolean sandbox_profile_validate (SandboxProfile *self,
+                                   GError        **error);
+
+G_END_DECLS
