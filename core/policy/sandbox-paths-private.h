@@ -21,4 +21,8 @@ char *sandbox_path_resolve (const char *path,
 /* The way back: what resolves to these bytes. Bytes that make no path of the workspace stay none. */
 char *sandbox_path_escape (const char *bytes);
 
+/* A path, or what was given as one, for an error message: short, and nothing in it that a terminal or a
+ * log would take for more than text. */
+char *sandbox_path_display (const char *path);
+
 G_END_DECLS

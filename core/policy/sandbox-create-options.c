@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-create-options-private.h"
+
+#include "sandbox-enums.h"
+#include "sandbox-error.h"
+#include "sandbox-network-policy-private.h"
+#include "sandbox-paths-private.h"
+#include "sandbox-profile-private.h"
+
+#define MAX_LABELS 64
+#define MAX_LABEL_NAME_BYTES 128
+#define MAX_LABEL_VALUE_BYTES 1024
+
+/**
+ * SandboxCreateOptions:
+ *
+ * What a session is made with.
+ *
+ * ```c
+ * g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+ *
+ * sandbox_create_options_set_workspace_path (options, "/home/me/project");
+ * handle = sandbox_backend_create (backend, options, NULL, &error);
+ * ```
+ *
+ * Since: 1.0
+ */
+struct _SandboxCreateOptions
+{
+  GObject parent_instance;
+
+  gboolean              frozen;
+  SandboxNetworkPolicy *network;
+  SandboxProfile       *profile;
+  char                 *workspace_path;
+  SandboxRestrictions   required;
+  GVariant             *labels;
+  guint64               max_file_bytes;
+};
+
+typedef enum
+{
+  PROP_NETWORK = 1,
+  PROP_PROFILE,
+  PROP_WORKSPACE_PATH,
+  PROP_REQUIRED,
+  PROP_LABELS,
+  PROP_MAX_FILE_BYTES,
+} SandboxCreateOptionsProps;
+
+static GParamSpec *properties[PROP_MAX_FILE_BYTES + 1];
+
+G_DEFINE_FINAL_TYPE (SandboxCreateOptions, sandbox_create_options, G_TYPE_OBJECT)
+
+static void
+sandbox_create_options_finalize (GObject *object)
+{
+  SandboxCreateOptions *self = SANDBOX_CREATE_OPTIONS (object);
+
+  g_clear_object (&self->network);
+  g_clear_object (&self->profile);
+  g_free (self->workspace_path);
+  g_clear_pointer (&self->labels, g_variant_unref);
+
+  G_OBJECT_CLASS (sandbox_create_options_parent_class)->finalize (object);
+}
+
+static void
+sandbox_create_options_get_property (GObject    *object,
+                                     guint       prop_id,
+                                     GValue     *value,
+                                     GParamSpec *pspec)
+{
+  SandboxCreateOptions *self = SANDBOX_CREATE_OPTIONS (object);
+
+  switch ((SandboxCreateOptionsProps) prop_id)
+    {
+    case PROP_NETWORK:
+      g_value_set_object (value, sandbox_create_options_get_network (self));
+      break;
+
+    case PROP_PROFILE:
+      g_value_set_object (value, sandbox_create_options_get_profile (self));
+      break;
+
+    case PROP_WORKSPACE_PATH:
+      g_value_set_string (value, sandbox_create_options_get_workspace_path (self));
+      break;
+
+    case PROP_REQUIRED:
+      g_value_set_flags (value, sandbox_create_options_get_required (self));
+      break;
+
+    case PROP_LABELS:
+      g_value_set_variant (value, sandbox_create_options_get_labels (self));
+      break;
+
+    case PROP_MAX_FILE_BYTES:
+      g_value_set_uint64 (value, sandbox_create_options_get_max_file_bytes (self));
+      break;
+    }
+}
+
+static void
+sandbox_create_options_set_property (GObject      *object,
+                                     guint         prop_id,
+                                     const GValue *value,
+                                     GParamSpec   *pspec)
+{
+  SandboxCreateOptions *self = SANDBOX_CREATE_OPTIONS (object);
+
+  switch ((SandboxCreateOptionsProps) prop_id)
+    {
+    case PROP_NETWORK:
+      sandbox_create_options_set_network (self, g_value_get_object (value));
+      break;
+
+    case PROP_PROFILE:
+      sandbox_create_options_set_profile (self, g_value_get_object (value));
+      break;
+
+    case PROP_WORKSPACE_PATH:
+      sandbox_create_options_set_workspace_path (self, g_value_get_string (value));
+      break;
+
+    case PROP_REQUIRED:
+      sandbox_create_options_set_required (self, g_value_get_flags (value));
+      break;
+
+    case PROP_LABELS:
+      sandbox_create_options_set_labels (self, g_value_get_variant (value));
+      break;
+
+    case PROP_MAX_FILE_BYTES:
+      sandbox_create_options_set_max_file_bytes (self, g_value_get_uint64 (value));
+      break;
+    }
+}
+
+static void
+sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->finalize = sandbox_create_options_finalize;
+  object_class->get_property = sandbox_create_options_get_property;
+  object_class->set_property = sandbox_create_options_set_property;
+
+  /**
+   * SandboxCreateOptions:network:
+   *
+   * What reaches the network, or %NULL for nothing.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_NETWORK] =
+      g_param_spec_object ("network", NULL, NULL,
+                           SANDBOX_TYPE_NETWORK_POLICY,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:profile:
+   *
+   * What the sandbox looks like, or %NULL for the default of the backend.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_PROFILE] =
+      g_param_spec_object ("profile", NULL, NULL,
+                           SANDBOX_TYPE_PROFILE,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:workspace-path: (type filename)
+   *
+   * An absolute path of an existing host directory that is the workspace, or %NULL for one
+   * that the library keeps.
+   *
+   * Its content is open to the sandbox, for changes too.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_WORKSPACE_PATH] =
+      g_param_spec_string ("workspace-path", NULL, NULL,
+                           NULL,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:required:
+   *
+   * Restrictions that the backend must be able to enforce; else nothing is created.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_REQUIRED] =
+      g_param_spec_flags ("required", NULL, NULL,
+                          SANDBOX_TYPE_RESTRICTIONS, SANDBOX_RESTRICTIONS_NONE,
+                          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:labels:
+   *
+   * Names and values of the host for this session, of type `a{ss}`, or %NULL for none: at
+   * most 64, names of 1 to 128 bytes, values of at most 1024. They do not reach the
+   * sandbox.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_LABELS] =
+      g_param_spec_variant ("labels", NULL, NULL,
+                            G_VARIANT_TYPE ("a{ss}"), NULL,
+                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:max-file-bytes:
+   *
+   * How many bytes one call that reads or writes a whole file may move. Streams are not
+   * bounded.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_MAX_FILE_BYTES] =
+      g_param_spec_uint64 ("max-file-bytes", NULL, NULL,
+                           1, G_MAXINT64, 1048576,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+}
+
+static void
+sandbox_create_options_init (SandboxCreateOptions *self)
+{
+  self->max_file_bytes = 1048576;
+}
+
+/**
+ * sandbox_create_options_new:
+ *
+ * Makes the default options: no network, the default profile of the backend, a new workspace.
+ *
+ * Returns: (transfer full): the options
+ *
+ * Since: 1.0
+ */
+SandboxCreateOptions *
+sandbox_create_options_new (void)
+{
+  return g_object_new (SANDBOX_TYPE_CREATE_OPTIONS, NULL);
+}
+
+/**
+ * sandbox_create_options_get_network:
+ * @self: an options object
+ *
+ * Gets the network policy.
+ *
+ * Returns: (transfer none) (nullable): the policy
+ *
+ * Since: 1.0
+ */
+SandboxNetworkPolicy *
+sandbox_create_options_get_network (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->network;
+}
+
+/**
+ * sandbox_create_options_set_network:
+ * @self: an options object
+ * @network: (nullable): the policy, or %NULL to deny everything
+ *
+ * Sets the network policy. See [property@Sandbox.CreateOptions:network].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_network (SandboxCreateOptions *self,
+                                    SandboxNetworkPolicy *network)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (network == NULL || SANDBOX_IS_NETWORK_POLICY (network));
+
+  if (!g_set_object (&self->network, network))
+    return;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_NETWORK]);
+}
+
+/**
+ * sandbox_create_options_get_profile:
+ * @self: an options object
+ *
+ * Gets the profile.
+ *
+ * Returns: (transfer none) (nullable): the profile
+ *
+ * Since: 1.0
+ */
+SandboxProfile *
+sandbox_create_options_get_profile (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->profile;
+}
+
+/**
+ * sandbox_create_options_set_profile:
+ * @self: an options object
+ * @profile: (nullable): the profile
+ *
+ * Sets the profile. See [property@Sandbox.CreateOptions:profile].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_profile (SandboxCreateOptions *self,
+                                    SandboxProfile       *profile)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (profile == NULL || SANDBOX_IS_PROFILE (profile));
+
+  if (!g_set_object (&self->profile, profile))
+    return;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_PROFILE]);
+}
+
+/**
+ * sandbox_create_options_get_workspace_path:
+ * @self: an options object
+ *
+ * Gets the host directory to use as the workspace.
+ *
+ * Returns: (transfer none) (nullable) (type filename): the path
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_create_options_get_workspace_path (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->workspace_path;
+}
+
+/**
+ * sandbox_create_options_set_workspace_path:
+ * @self: an options object
+ * @workspace_path: (nullable) (type filename): the absolute path
+ *
+ * Sets the host directory to use as the workspace. See
+ * [property@Sandbox.CreateOptions:workspace-path].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_workspace_path (SandboxCreateOptions *self,
+                                           const char           *workspace_path)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+
+  if (g_strcmp0 (self->workspace_path, workspace_path) == 0)
+    return;
+
+  g_free (self->workspace_path);
+  self->workspace_path = g_strdup (workspace_path);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_WORKSPACE_PATH]);
+}
+
+/**
+ * sandbox_create_options_get_required:
+ * @self: an options object
+ *
+ * Gets the restrictions that must hold.
+ *
+ * Returns: the restrictions
+ *
+ * Since: 1.0
+ */
+SandboxRestrictions
+sandbox_create_options_get_required (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), SANDBOX_RESTRICTIONS_NONE);
+
+  return self->required;
+}
+
+/**
+ * sandbox_create_options_set_required:
+ * @self: an options object
+ * @required: the restrictions
+ *
+ * Sets the restrictions that must hold. See [property@Sandbox.CreateOptions:required].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_required (SandboxCreateOptions *self,
+                                     SandboxRestrictions   required)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+
+  if (self->required == required)
+    return;
+
+  self->required = required;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_REQUIRED]);
+}
+
+/**
+ * sandbox_create_options_get_labels:
+ * @self: an options object
+ *
+ * Gets the labels.
+ *
+ * Returns: (transfer none) (nullable): the labels
+ *
+ * Since: 1.0
+ */
+GVariant *
+sandbox_create_options_get_labels (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->labels;
+}
+
+/**
+ * sandbox_create_options_set_labels:
+ * @self: an options object
+ * @labels: (nullable): the labels
+ *
+ * Sets the labels. See [property@Sandbox.CreateOptions:labels].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_labels (SandboxCreateOptions *self,
+                                   GVariant             *labels)
+{
+  g_autoptr (GVariant) old = NULL;
+
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (labels == NULL || g_variant_is_of_type (labels, G_VARIANT_TYPE ("a{ss}")));
+
+  if (self->labels == labels)
+    return;
+
+  old = g_steal_pointer (&self->labels);
+  self->labels = labels != NULL ? g_variant_ref_sink (labels) : NULL;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LABELS]);
+}
+
+/**
+ * sandbox_create_options_get_max_file_bytes:
+ * @self: an options object
+ *
+ * Gets the limit of file calls.
+ *
+ * Returns: bytes
+ *
+ * Since: 1.0
+ */
+guint64
+sandbox_create_options_get_max_file_bytes (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), 0);
+
+  return self->max_file_bytes;
+}
+
+/**
+ * sandbox_create_options_set_max_file_bytes:
+ * @self: an options object
+ * @max_file_bytes: bytes, from 1 to %G_MAXINT64
+ *
+ * Sets the limit of file calls. See [property@Sandbox.CreateOptions:max-file-bytes].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_max_file_bytes (SandboxCreateOptions *self,
+                                           guint64               max_file_bytes)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (max_file_bytes >= 1 && max_file_bytes <= G_MAXINT64);
+
+  if (self->max_file_bytes == max_file_bytes)
+    return;
+
+  self->max_file_bytes = max_file_bytes;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MAX_FILE_BYTES]);
+}
+
+SandboxCreateOptions *
+sandbox_create_options_freeze (SandboxCreateOptions *self)
+{
+  SandboxCreateOptions *copy;
+
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  if (self->frozen)
+    return g_object_ref (self);
+
+  copy = sandbox_create_options_new ();
+  copy->network = self->network != NULL ? sandbox_network_policy_freeze (self->network) : NULL;
+  copy->profile = self->profile != NULL ? sandbox_profile_freeze (self->profile) : NULL;
+  copy->workspace_path = g_strdup (self->workspace_path);
+  copy->required = self->required;
+  copy->labels = self->labels != NULL ? g_variant_ref (self->labels) : NULL;
+  copy->max_file_bytes = self->max_file_bytes;
+  copy->frozen = TRUE;
+
+  return copy;
+}
+
+static gboolean
+sandbox_create_options_validate_labels (GVariant *labels,
+                                        GError  **error)
+{
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
+  GVariantIter iter;
+  const char  *name;
+  const char  *value;
+
+  if (g_variant_n_children (labels) > MAX_LABELS)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                   "There are %" G_GSIZE_FORMAT " labels, the limit is %d",
+                   g_variant_n_children (labels), MAX_LABELS);
+      return FALSE;
+    }
+
+  g_variant_iter_init (&iter, labels);
+
+  while (g_variant_iter_next (&iter, "{&s&s}", &name, &value))
+    {
+      if (strlen (name) > MAX_LABEL_NAME_BYTES || strlen (value) > MAX_LABEL_VALUE_BYTES)
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                       "A label has more than %d bytes in its name or %d in its value",
+                       MAX_LABEL_NAME_BYTES, MAX_LABEL_VALUE_BYTES);
+          return FALSE;
+        }
+
+      if (name[0] == '\0' || !g_hash_table_add (names, (gpointer) name))
+        {
+          g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                               name[0] == '\0' ? "A label has no name"
+                                               : "Two labels have the same name");
+          return FALSE;
+        }
+    }
+
+  return TRUE;
+}
+
+gboolean
+sandbox_create_options_validate (SandboxCreateOptions *self,
+                                 GError              **error)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), FALSE);
+
+  if (self->workspace_path != NULL && !g_path_is_absolute (self->workspace_path))
+    {
+      g_autofree char *shown = sandbox_path_display (self->workspace_path);
+
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "The workspace path “%s” is not absolute", shown);
+      return FALSE;
+    }
+
+  if (self->labels != NULL && !sandbox_create_options_validate_labels (self->labels, error))
+    return FALSE;
+
+  return self->profile == NULL || sandbox_profile_validate (self->profile, error);
+}
