@@ -43,7 +43,7 @@ G_BEGIN_DECLS
  * @SANDBOX_ERROR_CORRUPT: what is stored on disk has been changed or damaged
  * @SANDBOX_ERROR_MODULE: a module could not be loaded; the message names its file
  *
- * Error codes of [const@Sandbox.ERROR].
+ * Error codes of the domain `SANDBOX_ERROR`.
  *
  * Since: 1.0
  */
