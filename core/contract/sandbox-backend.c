@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-backend-private.h"
+
+/**
+ * SandboxBackend:
+ *
+ * A way to make sandboxes.
+ *
+ * Hosts get one from [method@Sandbox.Registry.create_backend] and make sessions with
+ * [method@Sandbox.Backend.create]. Authors of backends derive a class and implement
+ * [vfunc@Sandbox.Backend.create_driver] and [vfunc@Sandbox.Backend.probe].
+ *
+ * What a backend cannot do or enforce, it refuses; nothing ever runs on the host instead.
+ *
+ * Since: 1.0
+ */
+
+typedef struct
+{
+  char             *name;
+  char             *state_directory;
+  SandboxAdmission *admission;
+} SandboxBackendPrivate;
+
+typedef enum
+{
+  PROP_NAME = 1,
+  PROP_STATE_DIRECTORY,
+  PROP_MAX_CONCURRENT_COMMANDS,
+} SandboxBackendProps;
+
+static GParamSpec *properties[PROP_MAX_CONCURRENT_COMMANDS + 1];
+
+G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (SandboxBackend, sandbox_backend, G_TYPE_OBJECT)
+
+static gboolean
+sandbox_backend_real_probe (SandboxBackend *self,
+                            SandboxProfile *profile,
+                            SandboxRequest *request,
+                            GError        **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "%s cannot be probed", G_OBJECT_TYPE_NAME (self));
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_backend_real_create_driver (SandboxBackend       *self,
+                                    SandboxCreateOptions *options,
+                                    SandboxWorkspace     *workspace,
+                                    SandboxRequest       *request,
+                                    GError              **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "%s makes no sandboxes", G_OBJECT_TYPE_NAME (self));
+
+  return FALSE;
+}
+
+static char *
+sandbox_backend_real_plan (SandboxBackend       *self,
+                           SandboxCommand       *command,
+                           SandboxCreateOptions *options,
+                           GError              **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "%s does not tell its plans", G_OBJECT_TYPE_NAME (self));
+
+  return NULL;
+}
+
+static void
+sandbox_backend_get_property (GObject    *object,
+                              guint       prop_id,
+                              GValue     *value,
+                              GParamSpec *pspec)
+{
+  SandboxBackend *self = SANDBOX_BACKEND (object);
+
+  switch ((SandboxBackendProps) prop_id)
+    {
+    case PROP_NAME:
+      g_value_set_string (value, sandbox_backend_get_name (self));
+      break;
+
+    case PROP_STATE_DIRECTORY:
+      g_value_set_string (value, sandbox_backend_get_state_directory (self));
+      break;
+
+    case PROP_MAX_CONCURRENT_COMMANDS:
+      g_value_set_uint (value, sandbox_backend_get_max_concurrent_commands (self));
+      break;
+    }
+}
+
+static void
+sandbox_backend_set_property (GObject      *object,
+                              guint         prop_id,
+                              const GValue *value,
+                              GParamSpec   *pspec)
+{
+  SandboxBackend        *self = SANDBOX_BACKEND (object);
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  switch ((SandboxBackendProps) prop_id)
+    {
+    case PROP_NAME:
+      priv->name = g_value_dup_string (value);
+      break;
+
+    case PROP_STATE_DIRECTORY:
+      priv->state_directory = g_value_dup_string (value);
+      break;
+
+    case PROP_MAX_CONCURRENT_COMMANDS:
+      sandbox_backend_set_max_concurrent_commands (self, g_value_get_uint (value));
+      break;
+    }
+}
+
+static void
+sandbox_backend_finalize (GObject *object)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (SANDBOX_BACKEND (object));
+
+  g_clear_pointer (&priv->name, g_free);
+  g_clear_pointer (&priv->state_directory, g_free);
+  g_clear_pointer (&priv->admission, sandbox_admission_unref);
+
+  G_OBJECT_CLASS (sandbox_backend_parent_class)->finalize (object);
+}
+
+static void
+sandbox_backend_class_init (SandboxBackendClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->get_property = sandbox_backend_get_property;
+  object_class->set_property = sandbox_backend_set_property;
+  object_class->finalize = sandbox_backend_finalize;
+
+  klass->probe = sandbox_backend_real_probe;
+  klass->create_driver = sandbox_backend_real_create_driver;
+  klass->plan = sandbox_backend_real_plan;
+
+  /**
+   * SandboxBackend:name: (getter get_name)
+   *
+   * The name of the backend, as its module declares it.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_NAME] =
+      g_param_spec_string ("name", NULL, NULL, NULL,
+                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxBackend:state-directory: (getter get_state_directory)
+   *
+   * The host directory in which templates and sessions are kept, or %NULL for a private one that is
+   * removed with the sessions.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_STATE_DIRECTORY] =
+      g_param_spec_string ("state-directory", NULL, NULL, NULL,
+                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxBackend:max-concurrent-commands: (getter get_max_concurrent_commands) (setter set_max_concurrent_commands)
+   *
+   * How many commands may be alive at once, over all sessions of this object.
+   *
+   * One more is refused with %SANDBOX_ERROR_BUSY before anything starts. File calls do not count.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_MAX_CONCURRENT_COMMANDS] =
+      g_param_spec_uint ("max-concurrent-commands", NULL, NULL,
+                         1, SANDBOX_ADMISSION_MAX, SANDBOX_ADMISSION_DEFAULT,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+}
+
+static void
+sandbox_backend_init (SandboxBackend *self)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  priv->admission = sandbox_admission_new ();
+}
+
+SandboxAdmission *
+sandbox_backend_get_admission (SandboxBackend *self)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  return priv->admission;
+}
+
+/**
+ * sandbox_backend_get_name: (get-property name)
+ * @self: a backend
+ *
+ * Gets the name of the backend.
+ *
+ * Returns: (transfer none) (nullable): the name, or %NULL for an object made without a registry
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_backend_get_name (SandboxBackend *self)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
+
+  return priv->name;
+}
+
+/**
+ * sandbox_backend_get_state_directory: (get-property state-directory)
+ * @self: a backend
+ *
+ * Gets the host directory in which templates and sessions are kept.
+ *
+ * Returns: (transfer none) (nullable) (type filename): the directory, or %NULL for a private one
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_backend_get_state_directory (SandboxBackend *self)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
+
+  return priv->state_directory;
+}
+
+/**
+ * sandbox_backend_get_max_concurrent_commands: (get-property max-concurrent-commands)
+ * @self: a backend
+ *
+ * Gets how many commands may be alive at once.
+ *
+ * Returns: the number
+ *
+ * Since: 1.0
+ */
+guint
+sandbox_backend_get_max_concurrent_commands (SandboxBackend *self)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), 0);
+
+  return sandbox_admission_get_limit (priv->admission);
+}
+
+/**
+ * sandbox_backend_set_max_concurrent_commands: (set-property max-concurrent-commands)
+ * @self: a backend
+ * @max_concurrent_commands: the number, from 1 to 1024
+ *
+ * Sets how many commands may be alive at once. Commands that are alive already stay so.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_backend_set_max_concurrent_commands (SandboxBackend *self,
+                                             guint           max_concurrent_commands)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  g_return_if_fail (SANDBOX_IS_BACKEND (self));
+  g_return_if_fail (max_concurrent_commands >= 1 && max_concurrent_commands <= SANDBOX_ADMISSION_MAX);
+
+  if (sandbox_admission_get_limit (priv->admission) == max_concurrent_commands)
+    return;
+
+  sandbox_admission_set_limit (priv->admission, max_concurrent_commands);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MAX_CONCURRENT_COMMANDS]);
+}

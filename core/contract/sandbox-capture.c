@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-capture-private.h"
+
+#include "sandbox-worker-private.h"
+
+#define CAPTURE_BUFFER_SIZE 65536
+
+typedef struct
+{
+  SandboxCapture *capture;
+  GInputStream   *stream;
+  GByteArray     *data;
+  GBytes         *bytes; /* once ended */
+  char           *buffer;
+} CaptureStream;
+
+struct _SandboxCapture
+{
+  gatomicrefcount    ref_count;
+  CaptureStream      streams[2];
+  GCancellable      *cut;
+  guint64            max;
+  SandboxCaptureFunc full;
+  SandboxCaptureFunc drained;
+  gpointer           user_data;
+  GDestroyNotify     notify;
+
+  /* the worker's */
+  guint64 kept;
+  guint64 omitted;
+  guint   open;
+};
+
+static void sandbox_capture_read (CaptureStream *stream);
+
+static SandboxCapture *
+sandbox_capture_ref (SandboxCapture *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_capture_unref (SandboxCapture *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
+    {
+      g_clear_object (&self->streams[i].stream);
+      g_clear_pointer (&self->streams[i].data, g_byte_array_unref);
+      g_clear_pointer (&self->streams[i].bytes, g_bytes_unref);
+      g_free (self->streams[i].buffer);
+    }
+  g_clear_object (&self->cut);
+  g_free (self);
+}
+
+static void
+sandbox_capture_stream_ended (CaptureStream *stream)
+{
+  SandboxCapture *self = stream->capture;
+
+  stream->bytes = g_byte_array_free_to_bytes (g_steal_pointer (&stream->data));
+  g_clear_pointer (&stream->buffer, g_free);
+  if (stream->stream != NULL)
+    g_input_stream_close_async (stream->stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+
+  if (--self->open == 0)
+    {
+      self->drained (self->user_data);
+      self->notify (self->user_data);
+    }
+}
+
+static void
+sandbox_capture_take (CaptureStream *stream,
+                      gsize          size)
+{
+  SandboxCapture *self = stream->capture;
+  gsize           keep = MIN (size, self->max - self->kept);
+  gboolean        first = self->omitted == 0;
+
+  g_byte_array_append (stream->data, (const guint8 *) stream->buffer, keep);
+  self->kept += keep;
+  self->omitted += size - keep;
+  if (first && self->omitted > 0)
+    self->full (self->user_data);
+}
+
+static void
+sandbox_capture_read_cb (GObject      *object,
+                         GAsyncResult *result,
+                         gpointer      user_data)
+{
+  CaptureStream  *stream = user_data;
+  SandboxCapture *self = stream->capture;
+  gssize          size = g_input_stream_read_finish (G_INPUT_STREAM (object), result, NULL);
+
+  if (size > 0)
+    {
+      sandbox_capture_take (stream, size);
+      sandbox_capture_read (stream);
+    }
+  else
+    {
+      /* An error is an end too: whoever reads a stream of ours meanwhile, or a driver's stream that
+       * breaks, leaves nothing to wait for. */
+      sandbox_capture_stream_ended (stream);
+    }
+
+  sandbox_capture_unref (self);
+}
+
+static void
+sandbox_capture_read (CaptureStream *stream)
+{
+  sandbox_capture_ref (stream->capture);
+  g_input_stream_read_async (stream->stream, stream->buffer, CAPTURE_BUFFER_SIZE, G_PRIORITY_DEFAULT,
+                             stream->capture->cut, sandbox_capture_read_cb, stream);
+}
+
+static gboolean
+sandbox_capture_start_cb (gpointer user_data)
+{
+  SandboxCapture *self = user_data;
+
+  for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
+    {
+      CaptureStream *stream = &self->streams[i];
+
+      stream->data = g_byte_array_new ();
+      if (stream->stream == NULL)
+        {
+          sandbox_capture_stream_ended (stream);
+          continue;
+        }
+      stream->buffer = g_malloc (CAPTURE_BUFFER_SIZE);
+      sandbox_capture_read (stream);
+    }
+
+  return G_SOURCE_REMOVE;
+}
+
+SandboxCapture *
+sandbox_capture_new (GInputStream      *output,
+                     GInputStream      *errors,
+                     guint64            max,
+                     SandboxCaptureFunc full,
+                     SandboxCaptureFunc drained,
+                     gpointer           user_data,
+                     GDestroyNotify     notify)
+{
+  SandboxCapture *self = g_new0 (SandboxCapture, 1);
+
+  g_atomic_ref_count_init (&self->ref_count);
+  self->streams[0].stream = output != NULL ? g_object_ref (output) : NULL;
+  self->streams[1].stream = errors != NULL ? g_object_ref (errors) : NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
+    self->streams[i].capture = self;
+  self->open = G_N_ELEMENTS (self->streams);
+  self->cut = g_cancellable_new ();
+  self->max = max;
+  self->full = full;
+  self->drained = drained;
+  self->user_data = user_data;
+  self->notify = notify;
+
+  return self;
+}
+
+void
+sandbox_capture_start (SandboxCapture *self)
+{
+  sandbox_worker_invoke (sandbox_capture_start_cb, sandbox_capture_ref (self),
+                         (GDestroyNotify) sandbox_capture_unref);
+}
+
+void
+sandbox_capture_cut (SandboxCapture *self)
+{
+  g_cancellable_cancel (self->cut);
+}
+
+GBytes *
+sandbox_capture_get_output (SandboxCapture *self)
+{
+  return self->streams[0].bytes;
+}
+
+GBytes *
+sandbox_capture_get_errors (SandboxCapture *self)
+{
+  return self->streams[1].bytes;
+}
+
+guint64
+sandbox_capture_get_omitted (SandboxCapture *self)
+{
+  return self->omitted;
+}

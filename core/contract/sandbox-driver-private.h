@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-driver.h"
+
+G_BEGIN_DECLS
+
+/* Whether the driver implements the optional function at this place of its interface, for example
+ * sandbox_driver_implements (driver, G_STRUCT_OFFSET (SandboxDriverInterface, list)). */
+gboolean sandbox_driver_implements (SandboxDriver *self,
+                                    gsize          offset);
+
+G_END_DECLS

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-command.h"
+#include "sandbox-process.h"
+#include "sandbox-sync-private.h"
+
+G_BEGIN_DECLS
+
+/* The session layer takes charge of a started process: time limit and grace of the frozen @command
+ * from now on, kills by way of @dispatcher unless the driver is @thread_safe. Once. */
+void sandbox_process_attach (SandboxProcess    *self,
+                             SandboxCommand    *command,
+                             SandboxDispatcher *dispatcher,
+                             gboolean           thread_safe);
+
+/* Keeps @data until the process is gone; at once if it is. */
+void sandbox_process_keep (SandboxProcess *self,
+                           gpointer        data,
+                           GDestroyNotify  notify);
+
+/* Kills everything of the command for this reason. The first reason stands, and none comes after the
+ * command's own end, but for an output that was too large. */
+void sandbox_process_end (SandboxProcess *self,
+                          SandboxOutcome  reason);
+
+/* TERM, and after the grace KILL; a grace of 0 kills at once. */
+void sandbox_process_terminate (SandboxProcess *self,
+                                SandboxOutcome  reason,
+                                guint           grace_ms);
+
+/* Captures the output and answers @task (taken) with a SandboxResult when everything is over. A
+ * cancelled task ends the command, and is answered when that is dead. */
+void sandbox_process_collect (SandboxProcess *self,
+                              GTask          *task);
+
+G_END_DECLS
