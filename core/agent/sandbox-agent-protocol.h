@@ -203,8 +203,8 @@ bool sandbox_agent_decode (SandboxAgentOrigin  origin,
                            SandboxAgentPacket *packet);
 
 /* Encodes into @buffer and sends with @packet's descriptors, which stay open here. Never blocks, raises no SIGPIPE.
- * On failure errno is set: EPIPE or ECONNRESET when the other side is gone, EAGAIN when it does not read, EMSGSIZE when
- * the packet cannot be encoded. */
+ * On failure errno is set: EPIPE or ECONNRESET when the other side is gone (what it said before, a FAILED perhaps, can
+ * still be received), EAGAIN when it does not read, EMSGSIZE when the packet cannot be encoded. */
 bool sandbox_agent_send (int                       socket_fd,
                          const SandboxAgentPacket *packet,
                          void                     *buffer,
@@ -222,7 +222,7 @@ SandboxAgentReceipt sandbox_agent_receive (int                 socket_fd,
 void sandbox_agent_packet_close_fds (SandboxAgentPacket *packet);
 
 /* The bytes for EXEC or its memfd: the strings of @argv, then of @envp (either may be NULL: none), each with its NUL.
- * Returns the size needed; writes only when @size suffices. */
+ * Returns the size needed; @buffer is complete when @size is at least that. */
 size_t sandbox_agent_pack_strings (const char *const *argv,
                                    const char *const *envp,
                                    char              *buffer,

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* EXEC: one command, from packet to exec. */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/usr/bin:/bin"
+
+static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
+
+/* How far the child has come. It is in shared memory, so it says where the child was even if it was killed there; exec
+ * takes it out of the guest's reach. */
+static volatile SandboxAgentFailed *command_report;
+
+static void __attribute__ ((noreturn))
+command_fail (int error)
+{
+  command_report->error = error;
+  _exit (AGENT_EXIT_FAILURE);
+}
+
+static const char *
+command_search_path (char **envp)
+{
+  for (; *envp != NULL; envp++)
+    if (strncmp (*envp, "PATH=", 5) == 0)
+      return *envp + 5;
+  return DEFAULT_PATH;
+}
+
+/* Tries one file; comes back only if that failed, with ENOENT turned into ELIBBAD when the file itself is there. */
+static int
+command_try (const char *file,
+             char      **argv,
+             char      **envp)
+{
+  execve (file, argv, envp);
+  if (errno == ENOENT && faccessat (AT_FDCWD, file, F_OK, 0) == 0)
+    return ELIBBAD;
+  return errno;
+}
+
+/* As execvp() does, but what is no program is not given to a shell. Returns why not. */
+static int
+command_exec (char **argv,
+              char **envp)
+{
+  static char file[PATH_MAX + NAME_MAX + 2];
+  const char *name = argv[0];
+  size_t      name_length = strlen (name);
+  int         seen = ENOENT;
+
+  if (name_length == 0)
+    return ENOENT;
+  if (strchr (name, '/') != NULL)
+    return command_try (name, argv, envp);
+  if (name_length > NAME_MAX)
+    return ENAMETOOLONG;
+
+  for (const char *at = command_search_path (envp);; at++)
+    {
+      size_t length = strcspn (at, ":");
+
+      if (length < PATH_MAX)
+        {
+          int error;
+
+          /* an empty entry is the working directory */
+          memcpy (file, at, length);
+          file[length] = '/';
+          memcpy (file + length + (length > 0), name, name_length + 1);
+          error = command_try (file, argv, envp);
+          if (error == EACCES || error == ELIBBAD)
+            seen = error;
+          else if (error != ENOENT && error != ENOTDIR)
+            return error;
+        }
+      at += length;
+      if (*at == '\0')
+        return seen;
+    }
+}
+
+static void
+command_limit (uint32_t resource,
+               uint64_t value)
+{
+  struct rlimit limit;
+
+  command_report->detail = resource;
+  if (getrlimit ((int) resource, &limit) < 0)
+    command_fail (errno);
+  if (limit.rlim_max > value)
+    limit.rlim_max = value;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit ((int) resource, &limit) < 0)
+    command_fail (errno);
+  command_report->detail = 0;
+}
+
+static void __attribute__ ((noreturn))
+command_child (const AgentSession     *session,
+               const SandboxAgentExec *exec,
+               const int               fds[3],
+               char                  **argv,
+               char                  **envp)
+{
+  int cwd_fd, error;
+
+  if (setsid () < 0 || !agent_reset_signals ())
+    command_fail (errno);
+  umask (022);
+
+  command_report->step = SANDBOX_AGENT_STEP_DESCRIPTORS;
+  for (int i = 0; i < 3; i++)
+    {
+      command_report->detail = (uint32_t) i;
+      if (dup2 (fds[i], i) < 0)
+        command_fail (errno);
+    }
+  if (syscall (SYS_close_range, 3, UINT_MAX, AGENT_CLOSE_RANGE_CLOEXEC) < 0)
+    command_fail (errno);
+  command_report->detail = 0;
+
+  command_report->step = SANDBOX_AGENT_STEP_CHDIR;
+  cwd_fd = agent_open_path (session->workspace_fd, exec->cwd[0] != '\0' ? exec->cwd : ".", AGENT_RESOLVE_BENEATH);
+  if (cwd_fd < 0 || fchdir (cwd_fd) < 0)
+    command_fail (errno);
+
+  /* from here on no descriptor is needed, so any limit will do */
+  command_report->step = SANDBOX_AGENT_STEP_RLIMIT;
+  for (uint32_t i = 0; i < exec->n_limits; i++)
+    command_limit (exec->limits[i].resource, exec->limits[i].value);
+  command_limit (RLIMIT_CORE, 0);
+
+  command_report->step = SANDBOX_AGENT_STEP_SECCOMP;
+  if (prctl (PR_SET_SECCOMP, AGENT_SECCOMP_MODE_FILTER, &session->filter, 0, 0) < 0)
+    command_fail (errno);
+
+  command_report->step = SANDBOX_AGENT_STEP_EXEC;
+  error = command_exec (argv, envp);
+  if (error == ENOENT || error == ENOTDIR)
+    command_report->step = SANDBOX_AGENT_STEP_EXEC_NOT_FOUND;
+  else if (error == ELIBBAD)
+    {
+      command_report->step = SANDBOX_AGENT_STEP_EXEC_INTERPRETER;
+      error = ENOENT;
+    }
+  command_fail (error);
+}
+
+/* argv and environment as execve() wants them, from the packet or from the memfd. */
+static bool
+command_read_strings (const SandboxAgentPacket *packet)
+{
+  const int               seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+  const SandboxAgentExec *exec = &packet->exec;
+  char                   *strings = (char *) exec->strings;
+  struct stat             found;
+  int                     held;
+
+  if (strings == NULL)
+    {
+      if ((held = fcntl (packet->fds[3], F_GET_SEALS)) < 0 || fstat (packet->fds[3], &found) < 0)
+        return false;
+      errno = EBADMSG;
+      if ((held & seals) != seals || found.st_size != (off_t) exec->strings_size || found.st_size == 0)
+        return false;
+      strings = mmap (NULL, exec->strings_size, PROT_READ, MAP_PRIVATE, packet->fds[3], 0);
+      if (strings == MAP_FAILED)
+        return false;
+    }
+  errno = EBADMSG;
+  return sandbox_agent_unpack_strings (strings, exec->strings_size, exec->argc, exec->envc, command_strings);
+}
+
+bool
+agent_command_start (AgentCommand             *self,
+                     const AgentSession       *session,
+                     const SandboxAgentPacket *packet,
+                     SandboxAgentFailed       *failed)
+{
+  const SandboxAgentExec *exec = &packet->exec;
+  void                   *page;
+  int                     report[2];
+
+  if (!command_read_strings (packet))
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_STRINGS, errno, 0 };
+      return false;
+    }
+  page = mmap (NULL, sizeof *command_report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED || pipe2 (report, O_CLOEXEC) < 0)
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
+      return false;
+    }
+  command_report = page;
+  command_report->step = SANDBOX_AGENT_STEP_FORK;
+
+  self->leader = fork ();
+  if (self->leader == 0)
+    command_child (session, exec, packet->fds, command_strings, command_strings + exec->argc + 1);
+  if (self->leader < 0)
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
+      return false;
+    }
+  close (report[1]);
+  self->report_fd = report[0];
+  return true;
+}
+
+bool
+agent_command_has_started (AgentCommand       *self,
+                           SandboxAgentFailed *failed)
+{
+  close (self->report_fd);
+  self->report_fd = -1;
+  *failed = *command_report;
+  if (failed->error == 0 && failed->step == SANDBOX_AGENT_STEP_EXEC)
+    return true;
+  if (failed->error == 0)
+    failed->error = ECHILD; /* somebody killed it on the way */
+  return false;
+}

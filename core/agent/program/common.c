@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define N_SIGNALS 64
+#define CAPABILITY_VERSION_3 0x20080522
+#define CAP_SETPCAP 8
+/* NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS */
+#define SECUREBITS (0x03 | 0x0c | 0x20 | 0xc0)
+#define OPEN_ATTEMPTS 32
+
+/* libc would refuse the signals it uses itself; the kernel's structure is at most this large, and 0 is SIG_DFL */
+bool
+agent_reset_signals (void)
+{
+  static const uint64_t action[8];
+  static const uint64_t none;
+
+  for (int signum = 1; signum <= N_SIGNALS; signum++)
+    if (signum != SIGKILL && signum != SIGSTOP &&
+        syscall (SYS_rt_sigaction, signum, action, NULL, sizeof none) < 0)
+      return false;
+  return syscall (SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none) == 0;
+}
+
+bool
+agent_block_signals (void)
+{
+  static const uint64_t all = UINT64_MAX;
+
+  return syscall (SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all) == 0;
+}
+
+int
+agent_open_path (int         directory_fd,
+                 const char *path,
+                 uint64_t    resolve)
+{
+  struct agent_open_how how = {
+    .flags = O_PATH | O_CLOEXEC,
+    .resolve = AGENT_RESOLVE_NO_SYMLINKS | AGENT_RESOLVE_NO_MAGICLINKS | resolve,
+  };
+  long fd = -1;
+
+  /* EAGAIN: somebody renamed on the way */
+  for (int i = 0; i < OPEN_ATTEMPTS; i++)
+    if ((fd = syscall (SYS_openat2, directory_fd, path, &how, sizeof how)) >= 0 || errno != EAGAIN)
+      break;
+  return (int) fd;
+}
+
+bool
+agent_clear_capabilities (void)
+{
+  const uint32_t header[2] = { CAPABILITY_VERSION_3, 0 };
+  const uint32_t none[6] = { 0 };
+
+  return syscall (SYS_capset, header, none) == 0;
+}
+
+bool
+agent_drop_privileges (void)
+{
+  const uint32_t header[2] = { CAPABILITY_VERSION_3, 0 };
+  uint32_t       sets[6]; /* effective, permitted, inheritable; then the same for capabilities from 32 on */
+
+  if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+      prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+      syscall (SYS_capget, header, sets) < 0)
+    return false;
+  /* without SETPCAP the bounding set must be empty already, and then the securebits would change nothing */
+  if ((sets[0] & (1u << CAP_SETPCAP)) != 0 && prctl (PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) < 0)
+    return false;
+  for (int capability = 0, held; (held = prctl (PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0; capability++)
+    if (held != 0 && prctl (PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+      return false;
+  return agent_clear_capabilities ();
+}
+
+bool
+agent_parse_number (const char *text,
+                    long        minimum,
+                    long        maximum,
+                    long       *number)
+{
+  char *end;
+
+  errno = 0;
+  *number = strtol (text, &end, 10);
+  return errno == 0 && end != text && *end == '\0' && *number >= minimum && *number <= maximum;
+}

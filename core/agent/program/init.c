@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Process 1 of a sandbox. It waits in poll() and nowhere else, so neither a hanging exec nor a silent host holds it up;
+ * when it ends, for whatever reason, the kernel kills everything in the sandbox. The guest has the same uid: it may send
+ * it signals (all blocked, and process 1 ignores the deadly ones), but cannot trace it or look into it.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A guest that makes children without end must not keep us from the socket and the deadline. */
+#define REAPED_PER_TURN 64
+
+typedef enum
+{
+  INIT_EXPECTS_SETUP,
+  INIT_EXPECTS_EXEC,
+  INIT_STARTING,
+  INIT_RUNNING,
+} InitPhase;
+
+typedef enum
+{
+  POLL_SOCKET,
+  POLL_CHILDREN,
+  POLL_DEADLINE,
+  POLL_REPORT,
+  N_POLLS,
+} InitPoll;
+
+typedef struct
+{
+  InitPhase     phase;
+  int           socket_fd;
+  struct pollfd polls[N_POLLS];
+  AgentSession  session;
+  AgentCommand  command;
+  uint64_t      deadline_us;
+  uint64_t      started_us;
+  bool          deadline_passed;
+} Init;
+
+static char init_packet[SANDBOX_AGENT_PACKET_MAX];
+static char init_answer[256];
+
+static void
+init_send (Init                     *self,
+           const SandboxAgentPacket *packet)
+{
+  if (!sandbox_agent_send (self->socket_fd, packet, init_answer, sizeof init_answer))
+    _exit (AGENT_EXIT_FAILURE);
+}
+
+static void __attribute__ ((noreturn))
+init_fail (Init                     *self,
+           const SandboxAgentFailed *failed)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_FAILED, .failed = *failed };
+
+  init_send (self, &packet);
+  _exit (0);
+}
+
+static uint64_t
+init_now_us (void)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static uint64_t
+timeval_to_us (struct timeval value)
+{
+  return (uint64_t) value.tv_sec * 1000000 + (uint64_t) value.tv_usec;
+}
+
+/* Nothing of bwrap's or the host's stays open; 0 to 2 are held by something useless, so that no descriptor that arrives
+ * gets one of these numbers. */
+static bool
+init_close_descriptors (int socket_fd)
+{
+  if (syscall (SYS_close_range, 0, socket_fd - 1, 0) < 0 ||
+      syscall (SYS_close_range, socket_fd + 1, UINT_MAX, 0) < 0 ||
+      fcntl (socket_fd, F_SETFD, FD_CLOEXEC) < 0)
+    return false;
+  for (int i = 0; i < 3; i++)
+    if (open ("/", O_PATH | O_CLOEXEC) != i)
+      return false;
+  return true;
+}
+
+static void
+init_hello (Init *self)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_HELLO, .n_fds = 1 };
+
+  packet.fds[0] = (int) syscall (SYS_pidfd_open, getpid (), 0);
+  if (packet.fds[0] < 0)
+    _exit (AGENT_EXIT_FAILURE);
+  init_send (self, &packet);
+  close (packet.fds[0]);
+}
+
+static void
+init_setup (Init               *self,
+            SandboxAgentPacket *packet)
+{
+  SandboxAgentFailed failed = { 0 };
+
+  if (!agent_session_prepare (&self->session, packet, &failed))
+    init_fail (self, &failed);
+  /* One command only: nothing below needs a capability any more, and the command inherits their absence. */
+  if (!agent_drop_privileges ())
+    init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_CAPABILITIES, errno, 0 });
+  self->phase = INIT_EXPECTS_EXEC;
+}
+
+static void
+init_exec (Init               *self,
+           SandboxAgentPacket *packet)
+{
+  SandboxAgentFailed failed = { 0 };
+
+  if (!agent_command_start (&self->command, &self->session, packet, &failed))
+    init_fail (self, &failed);
+  sandbox_agent_packet_close_fds (packet);
+  self->deadline_us = packet->exec.deadline_us;
+  self->polls[POLL_REPORT].fd = self->command.report_fd;
+  self->phase = INIT_STARTING;
+}
+
+static void
+init_started (Init *self)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_STARTED };
+  SandboxAgentFailed failed;
+  struct itimerspec  deadline = { .it_value = { (time_t) (self->deadline_us / 1000000), (long) (self->deadline_us % 1000000) * 1000 } };
+
+  if (!agent_command_has_started (&self->command, &failed))
+    init_fail (self, &failed);
+  self->polls[POLL_REPORT].fd = -1;
+  self->phase = INIT_RUNNING;
+  self->started_us = init_now_us ();
+  /* all zero: no timer */
+  if (timerfd_settime (self->polls[POLL_DEADLINE].fd, 0, &deadline, NULL) < 0)
+    _exit (AGENT_EXIT_FAILURE);
+  init_send (self, &packet);
+}
+
+static void __attribute__ ((noreturn))
+init_exited (Init *self,
+             int   wait_status)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_EXITED, .exited = { .wait_status = wait_status } };
+  struct rusage      usage = { 0 };
+
+  getrusage (RUSAGE_CHILDREN, &usage);
+  packet.exited.user_us = timeval_to_us (usage.ru_utime);
+  packet.exited.system_us = timeval_to_us (usage.ru_stime);
+  packet.exited.peak_memory = (uint64_t) usage.ru_maxrss * 1024;
+  packet.exited.wall_us = init_now_us () - self->started_us;
+  /* it may have ended by itself in the moment in which we killed */
+  if (self->deadline_passed && WIFSIGNALED (wait_status) && WTERMSIG (wait_status) == SIGKILL)
+    packet.exited.flags = SANDBOX_AGENT_EXITED_DEADLINE;
+  init_send (self, &packet);
+  _exit (0);
+}
+
+/* True if there may be more. The first process of the command is only waited for once it may be reported: until then
+ * its number, and that of its process group, cannot be given to anybody else. */
+static bool
+init_reap (Init *self)
+{
+  struct signalfd_siginfo ignored[4];
+  int                     wait_status;
+
+  /* before waiting, so that a child that ends meanwhile wakes us again */
+  while (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) > 0)
+    ;
+  if (self->phase != INIT_RUNNING)
+    return false;
+  for (int i = 0; i < REAPED_PER_TURN; i++)
+    {
+      pid_t pid = waitpid (-1, &wait_status, WNOHANG);
+
+      if (pid == self->command.leader)
+        init_exited (self, wait_status);
+      if (pid <= 0)
+        return false;
+    }
+  return true;
+}
+
+static void
+init_deadline (Init *self)
+{
+  self->deadline_passed = true;
+  self->polls[POLL_DEADLINE].fd = -1;
+  kill (-1, SIGKILL);
+}
+
+static void
+init_receive (Init *self)
+{
+  SandboxAgentPacket packet;
+
+  switch (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, init_packet, sizeof init_packet, &packet))
+    {
+    case SANDBOX_AGENT_AGAIN:
+      return;
+
+    case SANDBOX_AGENT_END:
+      _exit (0);
+
+    case SANDBOX_AGENT_REJECTED:
+      _exit (AGENT_EXIT_FAILURE);
+
+    case SANDBOX_AGENT_RECEIVED:
+      break;
+    }
+
+  if (packet.type == SANDBOX_AGENT_SETUP && self->phase == INIT_EXPECTS_SETUP)
+    init_setup (self, &packet);
+  else if (packet.type == SANDBOX_AGENT_EXEC && self->phase == INIT_EXPECTS_EXEC)
+    init_exec (self, &packet);
+  else if (packet.type == SANDBOX_AGENT_SIGNAL && self->phase == INIT_RUNNING)
+    kill (-self->command.leader, (int) packet.signal.signum);
+  else if (packet.type == SANDBOX_AGENT_BYE)
+    {
+      init_send (self, &packet);
+      _exit (0);
+    }
+  else
+    _exit (AGENT_EXIT_FAILURE);
+}
+
+static void __attribute__ ((noreturn))
+init_loop (Init *self)
+{
+  bool more_children = false;
+
+  for (;;)
+    {
+      if (poll (self->polls, N_POLLS, more_children ? 0 : -1) < 0 && errno != EINTR)
+        _exit (AGENT_EXIT_FAILURE);
+      if (self->polls[POLL_REPORT].revents != 0)
+        init_started (self);
+      if (self->polls[POLL_DEADLINE].revents != 0)
+        init_deadline (self);
+      if (self->polls[POLL_SOCKET].revents != 0)
+        init_receive (self);
+      more_children = init_reap (self);
+    }
+}
+
+void
+agent_init (int    argc,
+            char **argv)
+{
+  static Init self;
+  long        socket_fd;
+  sigset_t    children;
+
+  /* kill (-1) anywhere else would be a disaster */
+  if (getpid () != 1 || argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd))
+    _exit (AGENT_EXIT_FAILURE);
+
+  self.socket_fd = (int) socket_fd;
+  self.session.workspace_fd = -1;
+  sigemptyset (&children);
+  sigaddset (&children, SIGCHLD);
+  if (!agent_block_signals () ||
+      prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+      !init_close_descriptors (self.socket_fd))
+    _exit (AGENT_EXIT_FAILURE);
+  self.polls[POLL_SOCKET] = (struct pollfd){ self.socket_fd, POLLIN, 0 };
+  self.polls[POLL_CHILDREN] = (struct pollfd){ signalfd (-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0 };
+  self.polls[POLL_DEADLINE] = (struct pollfd){ timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), POLLIN, 0 };
+  self.polls[POLL_REPORT] = (struct pollfd){ -1, POLLIN, 0 };
+  if (self.polls[POLL_CHILDREN].fd < 0 || self.polls[POLL_DEADLINE].fd < 0)
+    _exit (AGENT_EXIT_FAILURE);
+  init_hello (&self);
+  init_loop (&self);
+}

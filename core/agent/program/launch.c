@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Between the host's posix_spawn() and bwrap: what posix_spawn() cannot do, done in a process of its own so that the
+ * host's memory, credentials and dumpable flag are never touched.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SOCKET_FD 3
+
+extern char **environ;
+
+static void __attribute__ ((noreturn))
+launch_fail (SandboxAgentStep step,
+             int              error)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_FAILED, .failed = { .step = step, .error = error != 0 ? error : EINVAL } };
+  char               buffer[64];
+
+  sandbox_agent_send (SOCKET_FD, &packet, buffer, sizeof buffer);
+  _exit (AGENT_EXIT_FAILURE);
+}
+
+static void
+launch_change_identity (uid_t uid,
+                        gid_t gid)
+{
+  uid_t uids[3];
+  gid_t gids[3];
+
+  if (uid == (uid_t) -1 && gid == (gid_t) -1)
+    return;
+  if (setgroups (0, NULL) < 0 ||
+      setresgid (gid, gid, gid) < 0 ||
+      setresuid (uid, uid, uid) < 0)
+    launch_fail (SANDBOX_AGENT_STEP_IDENTITY, errno);
+  /* the kernel drops them by itself unless the host's securebits forbid it; inheritable ones always stay */
+  if (uid != 0 && uid != (uid_t) -1 && !agent_clear_capabilities ())
+    launch_fail (SANDBOX_AGENT_STEP_IDENTITY, errno);
+  if (getresuid (&uids[0], &uids[1], &uids[2]) < 0 || getresgid (&gids[0], &gids[1], &gids[2]) < 0 || getgroups (0, NULL) != 0)
+    launch_fail (SANDBOX_AGENT_STEP_IDENTITY, EPERM);
+  for (int i = 0; i < 3; i++)
+    if ((uid != (uid_t) -1 && uids[i] != uid) || (gid != (gid_t) -1 && gids[i] != gid))
+      launch_fail (SANDBOX_AGENT_STEP_IDENTITY, EPERM);
+}
+
+void
+agent_launch (int    argc,
+              char **argv)
+{
+  const struct rlimit no_core = { 0, 0 };
+  long                parent, uid, gid, exec_fd, keep;
+  unsigned            first_free;
+
+  if (argc < 6 ||
+      !agent_parse_number (argv[0], 1, INT_MAX, &parent) ||
+      !agent_parse_number (argv[1], -1, UINT32_MAX - 1L, &uid) ||
+      !agent_parse_number (argv[2], -1, UINT32_MAX - 1L, &gid) ||
+      !agent_parse_number (argv[3], SOCKET_FD, INT_MAX, &exec_fd) ||
+      !agent_parse_number (argv[4], 1, 1024, &keep) ||
+      exec_fd >= SOCKET_FD + keep)
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+
+  first_free = (unsigned) (SOCKET_FD + keep);
+  if (syscall (SYS_close_range, first_free, UINT_MAX, 0) < 0)
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  for (int fd = SOCKET_FD; fd < (int) first_free; fd++)
+    if (fcntl (fd, F_SETFD, 0) < 0)
+      launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  if (!agent_reset_signals () || setrlimit (RLIMIT_CORE, &no_core) < 0)
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  if (setsid () < 0 && getsid (0) != getpid ())
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  umask (022);
+
+  launch_change_identity ((uid_t) uid, (gid_t) gid);
+
+  /* after the change of uid, which would clear it; then look: the host may have died before */
+  if (prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  if (getppid () != (pid_t) parent)
+    launch_fail (SANDBOX_AGENT_STEP_PARENT_GONE, ESRCH);
+
+  syscall (SYS_execveat, (int) exec_fd, "", argv + 5, environ, AT_EMPTY_PATH);
+  launch_fail (SANDBOX_AGENT_STEP_EXEC_BWRAP, errno);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SETUP: what all commands of the sandbox share. No guest code has run here before. */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
+
+static bool
+session_attach (int                      mount_fd,
+                const SandboxAgentMount *mount)
+{
+  struct agent_mount_attr attributes = { .attr_set = AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NODEV };
+  int                     target_fd = agent_open_path (AT_FDCWD, mount->target, 0);
+  int                     error = 0;
+
+  if (target_fd < 0)
+    return false;
+  if ((mount->flags & SANDBOX_AGENT_MOUNT_READ_ONLY) != 0)
+    attributes.attr_set |= AGENT_MOUNT_ATTR_RDONLY;
+  if (syscall (SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0 ||
+      syscall (SYS_move_mount, mount_fd, "", target_fd, "", AGENT_MOVE_MOUNT_F_EMPTY_PATH | AGENT_MOVE_MOUNT_T_EMPTY_PATH) < 0)
+    error = errno;
+  close (target_fd);
+  errno = error;
+  return error == 0;
+}
+
+static bool
+session_forbid_userns (void)
+{
+  int  fd = open ("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  bool good = fd >= 0 && write (fd, "0", 1) == 1;
+
+  if (fd >= 0)
+    close (fd);
+  return good;
+}
+
+/* The descriptor stays: cwd is looked up below this very directory. */
+static bool
+session_open_workspace (AgentSession            *self,
+                        const SandboxAgentSetup *setup,
+                        SandboxAgentFailed      *failed)
+{
+  struct stat found;
+
+  failed->step = SANDBOX_AGENT_STEP_WORKSPACE;
+  self->workspace_fd = agent_open_path (AT_FDCWD, setup->workspace, 0);
+  if (self->workspace_fd < 0 || fstat (self->workspace_fd, &found) < 0)
+    {
+      failed->error = errno;
+      return false;
+    }
+  if (!S_ISDIR (found.st_mode))
+    {
+      failed->error = ENOTDIR;
+      return false;
+    }
+  failed->step = SANDBOX_AGENT_STEP_WORKSPACE_IDENTITY;
+  failed->error = found.st_nlink == 0 ? ENOENT : ESTALE;
+  return found.st_nlink > 0 &&
+         (setup->workspace_inode == 0 ||
+          (found.st_ino == setup->workspace_inode && found.st_dev == setup->workspace_device));
+}
+
+bool
+agent_session_prepare (AgentSession             *self,
+                       const SandboxAgentPacket *packet,
+                       SandboxAgentFailed       *failed)
+{
+  const SandboxAgentSetup *setup = &packet->setup;
+
+  for (uint32_t i = 0; i < setup->n_mounts; i++)
+    {
+      if (!session_attach (packet->fds[i], &setup->mounts[i]))
+        {
+          *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, i };
+          return false;
+        }
+      close (packet->fds[i]);
+    }
+  /* a further descriptor is the lock: it stays open until the agent ends */
+
+  if ((setup->flags & SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS) != 0 &&
+      mount ("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") < 0)
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_DEVPTS, errno, 0 };
+      return false;
+    }
+  if (!session_open_workspace (self, setup, failed))
+    return false;
+  if ((setup->flags & SANDBOX_AGENT_SETUP_FORBID_USERNS) != 0 && !session_forbid_userns ())
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
+      return false;
+    }
+
+  memcpy (session_filter, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+  self->filter = (struct agent_sock_fprog){ (unsigned short) setup->n_instructions, session_filter };
+  return true;
+}
