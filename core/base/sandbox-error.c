@@ -4,7 +4,17 @@
 
 #include <errno.h>
 
+/**
+ * sandbox_error_quark:
+ *
+ * The domain of the errors of this library.
+ *
+ * Returns: the error domain
+ * Since: 1.0
+ */
+/* clang-format off */
 G_DEFINE_QUARK (sandbox-error-quark, sandbox_error)
+/* clang-format on */
 
 SandboxError
 sandbox_error_from_errno (int errsv)

@@ -30,7 +30,7 @@ sandbox_fd_new_sealed (const char   *name,
                        gsize         size)
 {
   g_auto (SandboxFd) fd = memfd_create (name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  const char        *at = data;
+  const char *at = data;
 
   if (fd < 0)
     return -1;

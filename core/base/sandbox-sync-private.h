@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  *   value = foo_finish (self, sandbox_sync_wait (&sync), error);
  *   sandbox_sync_end (&sync);
  */
-typedef struct _SandboxSync SandboxSync;
+typedef struct _SandboxSync       SandboxSync;
 typedef struct _SandboxDispatcher SandboxDispatcher;
 
 struct _SandboxSync
@@ -28,11 +28,11 @@ struct _SandboxSync
 
 void          sandbox_sync_begin (SandboxSync       *self,
                                   SandboxDispatcher *dispatcher);
-void          sandbox_sync_cb    (GObject      *source,
-                                  GAsyncResult *result,
-                                  gpointer      user_data);
-GAsyncResult *sandbox_sync_wait  (SandboxSync *self);
-void          sandbox_sync_end   (SandboxSync *self);
+void          sandbox_sync_cb (GObject      *source,
+                               GAsyncResult *result,
+                               gpointer      user_data);
+GAsyncResult *sandbox_sync_wait (SandboxSync *self);
+void          sandbox_sync_end (SandboxSync *self);
 
 /* Whether the innermost main context of this thread is that of a synchronous call: then the caller
  * waits anyway, and short blocking work may be done in place. */
@@ -41,9 +41,9 @@ gboolean sandbox_sync_is_below (void);
 /* Where code of the host may run: the context in which the session was made, or, while threads of
  * the host block in synchronous calls of it, the innermost of those. Code in Python may run in any of
  * these threads, code in JavaScript only in its one thread, which is always among them. */
-SandboxDispatcher *sandbox_dispatcher_new    (void);
-SandboxDispatcher *sandbox_dispatcher_ref    (SandboxDispatcher *self);
-void               sandbox_dispatcher_unref  (SandboxDispatcher *self);
+SandboxDispatcher *sandbox_dispatcher_new (void);
+SandboxDispatcher *sandbox_dispatcher_ref (SandboxDispatcher *self);
+void               sandbox_dispatcher_unref (SandboxDispatcher *self);
 void               sandbox_dispatcher_invoke (SandboxDispatcher *self,
                                               GSourceFunc        func,
                                               gpointer           data,

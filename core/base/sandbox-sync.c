@@ -54,7 +54,7 @@ sandbox_dispatcher_invoke (SandboxDispatcher *self,
                            GDestroyNotify     notify)
 {
   g_autoptr (GSource) source = g_idle_source_new ();
-  GMainContext       *context;
+  GMainContext *context;
 
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_callback (source, func, data, notify);
