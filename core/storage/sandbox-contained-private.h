@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-driver.h"
+#include "sandbox-fd-private.h"
+
+G_BEGIN_DECLS
+
+/* Files below one directory, which a hostile guest changes in every way while we look at it.
+ *
+ * @root is a descriptor of the directory, and O_PATH is enough. A path is what sandbox_path_resolve ()
+ * returns: the bytes of a relative path, "." for the root itself. No call follows a link of any kind,
+ * passes a mount point, or ends outside the directory, whatever is renamed meanwhile.
+ *
+ * Errors name the path as the guest knows it, never one of the host. */
+
+GBytes  *sandbox_contained_read (int         root,
+                                 const char *path,
+                                 guint64     offset,
+                                 guint64     max,
+                                 GError    **error);
+gboolean sandbox_contained_write (int               root,
+                                  const char       *path,
+                                  gconstpointer     data,
+                                  gsize             size,
+                                  guint             mode,
+                                  SandboxWriteFlags flags,
+                                  GError          **error);
+
+/* Asked between any two entries: 0, or the errno to end with, ECANCELED or ETIMEDOUT. */
+typedef int (*SandboxContainedCheck) (gpointer data);
+
+gboolean sandbox_contained_remove (int                   root,
+                                   const char           *path,
+                                   SandboxRemoveFlags    flags,
+                                   SandboxContainedCheck check,
+                                   gpointer              data,
+                                   GError              **error);
+
+/* What these are made of. They tell by errno. */
+
+/* Opens @path below the directory @dirfd. @flags never make or truncate anything. */
+int sandbox_contained_open (int         dirfd,
+                            const char *path,
+                            int         flags);
+
+/* The directory in which the last name of a path stands. */
+typedef struct
+{
+  int         fd;    /* to be used; the root itself for a path of one name */
+  int         owned; /* to be closed, or -1 */
+  const char *name;  /* within the path */
+} SandboxContainedParent;
+
+/* Opens it; with @make, missing directories are made with mode 0755. */
+gboolean sandbox_contained_open_parent (SandboxContainedParent *self,
+                                        int                     root,
+                                        const char             *path,
+                                        gboolean                make);
+
+static inline void
+sandbox_contained_parent_clear (SandboxContainedParent *self)
+{
+  sandbox_clear_fd (&self->owned);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxContainedParent, sandbox_contained_parent_clear)
+
+/* Sets the mode of what an O_PATH descriptor stands for, which fchmod () cannot. */
+gboolean sandbox_contained_chmod (int    fd,
+                                  mode_t mode);
+
+/* A path or name of the guest as it may stand in a message: printable, escaped, not too long. */
+char *sandbox_contained_display (const char *bytes);
+
+/* "Cannot WHAT “PATH”: why", with the part of the path that is in the way where there is one.
+ * @prefix is the path of the directory @dirfd, NULL for the root. */
+void sandbox_contained_set_error (GError    **error,
+                                  int         errsv,
+                                  const char *what,
+                                  int         dirfd,
+                                  const char *prefix,
+                                  const char *path);
+
+/* For tests: walks every path name by name, as is done where openat2 () is missing. */
+extern gboolean sandbox_contained_always_walk;
+
+G_END_DECLS

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sandbox-contained-private.h"
+#include "sandbox-error-private.h"
+#include "sandbox-owner-private.h"
+#include "sandbox-paths-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-worker-private.h"
+
+/* What a path of the session layer never begins with; a driver that is used on its own may get it. */
+#define WORKSPACE_TARGET "/workspace"
+
+/**
+ * SandboxWorkspace:
+ *
+ * The files below one directory of the host, for drivers that keep them there.
+ *
+ * The directory is opened once and everything goes through its descriptor: a path cannot lead out of
+ * it, over a symbolic link or into another mount, whatever a hostile guest renames meanwhile. Nothing
+ * but regular files is opened. Writing replaces files in one step.
+ *
+ * The file functions have the shape of those of [iface@Sandbox.Driver], so that a driver passes them
+ * on in a line. Below a synchronous call they do the work at once; else it goes to threads of the
+ * library, four for all.
+ *
+ * ```c
+ * static gboolean
+ * my_driver_read (SandboxDriver  *driver,
+ *                 const char     *path,
+ *                 guint64         offset,
+ *                 guint64         max,
+ *                 SandboxRequest *request,
+ *                 GError        **error)
+ * {
+ *   return sandbox_workspace_read (MY_DRIVER (driver)->workspace, path, offset, max, request, error);
+ * }
+ * ```
+ *
+ * What a host that runs as root makes in here belongs to the owner of the workspace, see
+ * [method@Sandbox.Workspace.set_owner].
+ *
+ * Since: 1.0
+ */
+struct _SandboxWorkspace
+{
+  GObject parent_instance;
+
+  int   fd;
+  char *path;
+  guint uid;
+  guint gid;
+};
+
+G_DEFINE_FINAL_TYPE (SandboxWorkspace, sandbox_workspace, G_TYPE_OBJECT)
+
+static void
+sandbox_workspace_finalize (GObject *object)
+{
+  SandboxWorkspace *self = SANDBOX_WORKSPACE (object);
+
+  sandbox_clear_fd (&self->fd);
+  g_free (self->path);
+
+  G_OBJECT_CLASS (sandbox_workspace_parent_class)->finalize (object);
+}
+
+static void
+sandbox_workspace_class_init (SandboxWorkspaceClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = sandbox_workspace_finalize;
+}
+
+static void
+sandbox_workspace_init (SandboxWorkspace *self)
+{
+  self->fd = -1;
+}
+
+/**
+ * sandbox_workspace_new:
+ * @path: (type filename): an absolute path of the host
+ * @error: return location for an error
+ *
+ * Opens a directory as a workspace.
+ *
+ * Symbolic links in @path are followed, now and never again: the workspace stays the directory that
+ * it is now, whatever later stands at @path. The owner of the directory becomes the owner of the
+ * workspace.
+ *
+ * A path that is not absolute, and the root directory of the host, are refused with
+ * %SANDBOX_ERROR_INVALID. Other errors are %SANDBOX_ERROR_NOT_FOUND, %SANDBOX_ERROR_DENIED, and
+ * %SANDBOX_ERROR_PATH for what is no directory.
+ *
+ * Returns: (transfer full): a workspace, or %NULL with an error
+ *
+ * Since: 1.0
+ */
+SandboxWorkspace *
+sandbox_workspace_new (const char *path,
+                       GError    **error)
+{
+  g_autoptr (SandboxWorkspace) self = NULL;
+  struct stat st, top;
+
+  g_return_val_if_fail (path != NULL, NULL);
+
+  if (!g_path_is_absolute (path))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "The workspace directory “%s” is not an absolute path", path);
+      return NULL;
+    }
+
+  self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
+  self->path = realpath (path, NULL);
+  if (self->path != NULL)
+    self->fd = open (self->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (self->fd < 0 || fstat (self->fd, &st) < 0 || stat ("/", &top) < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot open the workspace directory “%s”", path);
+      return NULL;
+    }
+  /* By what it is: it may be mounted elsewhere too. */
+  if (st.st_dev == top.st_dev && st.st_ino == top.st_ino)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "The workspace directory “%s” is the root directory of this host", path);
+      return NULL;
+    }
+
+  self->uid = st.st_uid;
+  self->gid = st.st_gid;
+
+  return g_steal_pointer (&self);
+}
+
+/**
+ * sandbox_workspace_get_path:
+ * @self: a workspace
+ *
+ * Gets the path of the directory when it was opened, without symbolic links.
+ *
+ * It is for messages to the host. Never open it, and never show it to a guest or a model.
+ *
+ * Returns: (transfer none) (type filename): the path
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_workspace_get_path (SandboxWorkspace *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), NULL);
+
+  return self->path;
+}
+
+/**
+ * sandbox_workspace_get_owner:
+ * @self: a workspace
+ * @uid: (out) (optional): its user
+ * @gid: (out) (optional): its group
+ *
+ * Gets whom the files belong to.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_workspace_get_owner (SandboxWorkspace *self,
+                             guint            *uid,
+                             guint            *gid)
+{
+  g_return_if_fail (SANDBOX_IS_WORKSPACE (self));
+
+  if (uid != NULL)
+    *uid = self->uid;
+  if (gid != NULL)
+    *gid = self->gid;
+}
+
+/**
+ * sandbox_workspace_set_owner:
+ * @self: a workspace
+ * @uid: a user
+ * @gid: a group
+ *
+ * Sets whom the files belong to, before the first of them is touched.
+ *
+ * A host that runs as root does all file work in here with the rights of this owner, and what it
+ * makes belongs to it; for user 0 these are all rights. For other hosts it changes nothing: they work
+ * as themselves.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_workspace_set_owner (SandboxWorkspace *self,
+                             guint             uid,
+                             guint             gid)
+{
+  g_return_if_fail (SANDBOX_IS_WORKSPACE (self));
+  g_return_if_fail (uid != G_MAXUINT);
+  g_return_if_fail (gid != G_MAXUINT);
+
+  self->uid = uid;
+  self->gid = gid;
+}
+
+/**
+ * sandbox_workspace_dup_fd: (skip)
+ * @self: a workspace
+ * @error: return location for an error
+ *
+ * Gets a descriptor of the directory.
+ *
+ * It is opened with `O_PATH` and closed on exec.
+ *
+ * Returns: a descriptor, which the caller closes, or -1 with an error
+ *
+ * Since: 1.0
+ */
+int
+sandbox_workspace_dup_fd (SandboxWorkspace *self,
+                          GError          **error)
+{
+  int fd;
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), -1);
+
+  fd = fcntl (self->fd, F_DUPFD_CLOEXEC, 3);
+  if (fd < 0)
+    sandbox_set_error_from_errno (error, errno, "Cannot duplicate the descriptor of the workspace directory");
+
+  return fd;
+}
+
+/**
+ * sandbox_workspace_check:
+ * @self: a workspace
+ * @error: return location for an error
+ *
+ * Finds out whether the directory still exists.
+ *
+ * Returns: %TRUE, or %FALSE with %SANDBOX_ERROR_UNAVAILABLE when it has been removed
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_check (SandboxWorkspace *self,
+                         GError          **error)
+{
+  struct stat st;
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+
+  if (fstat (self->fd, &st) < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot look at the workspace directory");
+      return FALSE;
+    }
+  if (!S_ISDIR (st.st_mode) || st.st_nlink == 0)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                           "The workspace directory has been removed");
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* One file operation. */
+typedef struct _SandboxWorkspaceJob SandboxWorkspaceJob;
+
+struct _SandboxWorkspaceJob
+{
+  gboolean (*run) (SandboxWorkspaceJob *self,
+                   GBytes             **answer,
+                   GError             **error);
+
+  SandboxWorkspace *workspace;
+  SandboxRequest   *request;
+  char             *path; /* decoded */
+  gint64            end;  /* monotonic */
+
+  guint64 offset;
+  guint64 max;
+  GBytes *bytes;
+  guint   mode;
+  guint   flags;
+};
+
+static gboolean
+sandbox_workspace_job_read (SandboxWorkspaceJob *self,
+                            GBytes             **answer,
+                            GError             **error)
+{
+  *answer = sandbox_contained_read (self->workspace->fd, self->path, self->offset, self->max, error);
+
+  return *answer != NULL;
+}
+
+static gboolean
+sandbox_workspace_job_write (SandboxWorkspaceJob *self,
+                             GBytes             **answer,
+                             GError             **error)
+{
+  gsize         size;
+  gconstpointer data = g_bytes_get_data (self->bytes, &size);
+
+  return sandbox_contained_write (self->workspace->fd, self->path, data, size, self->mode, self->flags, error);
+}
+
+/* A guest can fill a directory as fast as we empty it. */
+static int
+sandbox_workspace_job_check (gpointer data)
+{
+  SandboxWorkspaceJob *self = data;
+
+  if (sandbox_request_is_cancelled (self->request))
+    return ECANCELED;
+
+  return g_get_monotonic_time () > self->end ? ETIMEDOUT : 0;
+}
+
+static gboolean
+sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
+                              GBytes             **answer,
+                              GError             **error)
+{
+  return sandbox_contained_remove (self->workspace->fd, self->path, self->flags,
+                                   sandbox_workspace_job_check, self, error);
+}
+
+/* The thread is itself again before anybody is told. */
+static gboolean
+sandbox_workspace_job_work (SandboxWorkspaceJob *self,
+                            GBytes             **answer,
+                            GError             **error)
+{
+  g_auto (SandboxOwner) owner = { FALSE };
+  g_autoptr (GError) failure = NULL;
+
+  if (sandbox_request_is_cancelled (self->request))
+    {
+      g_propagate_error (error, sandbox_error_new_cancelled ());
+      return FALSE;
+    }
+  if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+    return FALSE;
+  if (self->run (self, answer, &failure))
+    return TRUE;
+
+  /* In a directory that has been removed nothing is ever found. */
+  if (!g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND) ||
+      sandbox_workspace_check (self->workspace, error))
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return FALSE;
+}
+
+static void
+sandbox_workspace_job_answer (SandboxWorkspaceJob *self,
+                              GBytes              *answer)
+{
+  if (answer != NULL)
+    sandbox_request_return_bytes (self->request, answer);
+  else
+    sandbox_request_return_done (self->request);
+}
+
+static void
+sandbox_workspace_job_pool_cb (gpointer data,
+                               gpointer user_data)
+{
+  SandboxWorkspaceJob *self = data;
+  g_autoptr (GBytes) answer = NULL;
+  g_autoptr (GError) error = NULL;
+
+  if (sandbox_workspace_job_work (self, &answer, &error))
+    sandbox_workspace_job_answer (self, answer);
+  else
+    sandbox_request_return_error (self->request, error);
+
+  g_clear_pointer (&self->bytes, g_bytes_unref);
+  g_object_unref (self->request);
+  g_object_unref (self->workspace);
+  g_free (self->path);
+  g_free (self);
+}
+
+/* Does what @job says, at once or in the pool. Everything in it is borrowed. */
+static gboolean
+sandbox_workspace_start (SandboxWorkspaceJob *job,
+                         const char          *path,
+                         GError             **error)
+{
+  g_autofree char *relative = sandbox_path_resolve (path, WORKSPACE_TARGET, error);
+  g_autoptr (GBytes) answer = NULL;
+  SandboxWorkspaceJob *queued = NULL;
+
+  if (relative == NULL)
+    return FALSE;
+
+  job->path = relative;
+  job->end = g_get_monotonic_time () + SANDBOX_REQUEST_TIME_LIMIT_MS * G_TIME_SPAN_MILLISECOND;
+
+  if (sandbox_request_may_block (job->request))
+    {
+      if (!sandbox_workspace_job_work (job, &answer, error))
+        return FALSE;
+      sandbox_workspace_job_answer (job, answer);
+      return TRUE;
+    }
+
+  queued = g_memdup2 (job, sizeof *job);
+  queued->path = g_steal_pointer (&relative);
+  g_object_ref (queued->workspace);
+  g_object_ref (queued->request);
+  if (queued->bytes != NULL)
+    g_bytes_ref (queued->bytes);
+  sandbox_pool_push (sandbox_workspace_job_pool_cb, queued);
+
+  return TRUE;
+}
+
+/**
+ * sandbox_workspace_read:
+ * @self: a workspace
+ * @path: the file
+ * @offset: the first byte
+ * @max: how many bytes at the most
+ * @request: answered with bytes, fewer than @max at the end of the file
+ * @error: return location for an error
+ *
+ * Reads a part of a regular file, see [vfunc@Sandbox.Driver.read].
+ *
+ * Never more than @max bytes of memory are taken, whatever the size of the file. A file that shrinks
+ * again and again while it is read is %SANDBOX_ERROR_FAILED.
+ *
+ * Returns: whether the request was taken
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_read (SandboxWorkspace *self,
+                        const char       *path,
+                        guint64           offset,
+                        guint64           max,
+                        SandboxRequest   *request,
+                        GError          **error)
+{
+  SandboxWorkspaceJob job = { sandbox_workspace_job_read, self, request, .offset = offset, .max = max };
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
+
+  return sandbox_workspace_start (&job, path, error);
+}
+
+/**
+ * sandbox_workspace_write:
+ * @self: a workspace
+ * @path: the file
+ * @bytes: its new content
+ * @mode: permission bits for a new file, 0 for 0644
+ * @flags: how
+ * @request: answered when done
+ * @error: return location for an error
+ *
+ * Replaces a regular file, or makes it, see [vfunc@Sandbox.Driver.write].
+ *
+ * The content is written to a new file aside, which is renamed. So a failure leaves the old content;
+ * another name of the old file (a hard link) keeps it; extended attributes, and the owner where it was
+ * somebody else, are not kept; and a file that forbids writing is replaced where its directory allows
+ * that. The permission bits stay as they were, without set-user-ID, set-group-ID and sticky; those of
+ * a new file and of directories made for it (0755) do not depend on the umask. Nothing is forced to
+ * the disk.
+ *
+ * Returns: whether the request was taken
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_write (SandboxWorkspace *self,
+                         const char       *path,
+                         GBytes           *bytes,
+                         guint             mode,
+                         SandboxWriteFlags flags,
+                         SandboxRequest   *request,
+                         GError          **error)
+{
+  SandboxWorkspaceJob job = { sandbox_workspace_job_write, self, request,
+                              .bytes = bytes, .mode = mode, .flags = flags };
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (bytes != NULL, FALSE);
+  g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
+
+  return sandbox_workspace_start (&job, path, error);
+}
+
+/**
+ * sandbox_workspace_remove:
+ * @self: a workspace
+ * @path: the file or directory
+ * @flags: how
+ * @request: answered when done
+ * @error: return location for an error
+ *
+ * Removes a file, a link (never its target) or a directory, see [vfunc@Sandbox.Driver.remove].
+ *
+ * Directories on the way down that forbid it are given `u+rwx` where they are ours. It ends at the
+ * first thing that cannot be removed, which the error names, at a cancellation, and after 30 seconds
+ * with %SANDBOX_ERROR_LIMIT; what was removed by then is gone. A mount point inside and the workspace
+ * itself are %SANDBOX_ERROR_PATH.
+ *
+ * Returns: whether the request was taken
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_remove (SandboxWorkspace  *self,
+                          const char        *path,
+                          SandboxRemoveFlags flags,
+                          SandboxRequest    *request,
+                          GError           **error)
+{
+  SandboxWorkspaceJob job = { sandbox_workspace_job_remove, self, request, .flags = flags };
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+  g_return_val_if_fail (path != NULL, FALSE);
+  g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
+
+  return sandbox_workspace_start (&job, path, error);
+}

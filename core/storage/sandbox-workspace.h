@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <gio/gio.h>
+#include "sandbox-backend.h"
+#include "sandbox-driver.h"
+#include "sandbox-request.h"
+
+G_BEGIN_DECLS
+
+#define SANDBOX_TYPE_WORKSPACE (sandbox_workspace_get_type ())
+SANDBOX_AVAILABLE_IN_1_0
+G_DECLARE_FINAL_TYPE (SandboxWorkspace, sandbox_workspace, SANDBOX, WORKSPACE, GObject)
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxWorkspace *sandbox_workspace_new (const char *path,
+                                         GError    **error) G_GNUC_WARN_UNUSED_RESULT;
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_workspace_get_path (SandboxWorkspace *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_workspace_get_owner (SandboxWorkspace *self,
+                                  guint            *uid,
+                                  guint            *gid);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_workspace_set_owner (SandboxWorkspace *self,
+                                  guint             uid,
+                                  guint             gid);
+
+SANDBOX_AVAILABLE_IN_1_0
+int sandbox_workspace_dup_fd (SandboxWorkspace *self,
+                              GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_check (SandboxWorkspace *self,
+                                  GError          **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_read (SandboxWorkspace *self,
+                                 const char       *path,
+                                 guint64           offset,
+                                 guint64           max,
+                                 SandboxRequest   *request,
+                                 GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_write (SandboxWorkspace *self,
+                                  const char       *path,
+                                  GBytes           *bytes,
+                                  guint             mode,
+                                  SandboxWriteFlags flags,
+                                  SandboxRequest   *request,
+                                  GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_remove (SandboxWorkspace  *self,
+                                   const char        *path,
+                                   SandboxRemoveFlags flags,
+                                   SandboxRequest    *request,
+                                   GError           **error);
+
+G_END_DECLS
