@@ -9,9 +9,12 @@ G_BEGIN_DECLS
  * one is returned as it is. Frozen objects may be read in any thread. */
 SandboxCommand *sandbox_command_freeze (SandboxCommand *self);
 
-/* The same with another working directory, which is how the session hands on a path it has checked. */
-SandboxCommand *sandbox_command_freeze_at (SandboxCommand *self,
-                                           const char     *cwd);
+/* A frozen copy as drivers get it: the working directory as the session has checked it, limits where the
+ * command has none of its own, and a pipe for its input if it brings none. */
+SandboxCommand *sandbox_command_freeze_for_driver (SandboxCommand *self,
+                                                   const char     *cwd,
+                                                   SandboxLimits  *default_limits,
+                                                   gboolean        with_pipe);
 
 /* Whether the command could be started anywhere: INVALID without a program or with a variable that is
  * none, LIMIT when the kernel would refuse the size. The working directory is the session's to judge. */

@@ -35,6 +35,7 @@ struct _SandboxCommand
   GObject parent_instance;
 
   gboolean                 frozen;
+  gboolean                 wants_stdin_pipe; /* in a frozen copy for a driver */
   char                   **argv;
   char                    *cwd;
   char                   **environment;
@@ -988,21 +989,13 @@ sandbox_command_set_label (SandboxCommand *self,
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LABEL]);
 }
 
-SandboxCommand *
-sandbox_command_freeze_at (SandboxCommand *self,
-                           const char     *cwd)
+static SandboxCommand *
+sandbox_command_copy (SandboxCommand *self)
 {
-  SandboxCommand *copy;
+  SandboxCommand *copy = sandbox_command_new ((const char *const *) self->argv);
 
-  g_return_val_if_fail (SANDBOX_IS_COMMAND (self), NULL);
-  g_return_val_if_fail (cwd != NULL, NULL);
-
-  if (self->frozen && strcmp (self->cwd, cwd) == 0)
-    return g_object_ref (self);
-
-  copy = sandbox_command_new ((const char *const *) self->argv);
   g_free (copy->cwd);
-  copy->cwd = g_strdup (cwd);
+  copy->cwd = g_strdup (self->cwd);
   g_strfreev (copy->environment);
   copy->environment = sandbox_environment_merge (NULL, (const char *const *) self->environment);
   copy->input = self->input != NULL ? g_bytes_ref (self->input) : NULL;
@@ -1025,7 +1018,47 @@ sandbox_command_freeze (SandboxCommand *self)
 {
   g_return_val_if_fail (SANDBOX_IS_COMMAND (self), NULL);
 
-  return sandbox_command_freeze_at (self, self->cwd);
+  return self->frozen ? g_object_ref (self) : sandbox_command_copy (self);
+}
+
+SandboxCommand *
+sandbox_command_freeze_for_driver (SandboxCommand *self,
+                                   const char     *cwd,
+                                   SandboxLimits  *default_limits,
+                                   gboolean        with_pipe)
+{
+  SandboxCommand *copy = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_COMMAND (self), NULL);
+  g_return_val_if_fail (cwd != NULL, NULL);
+
+  copy = sandbox_command_copy (self);
+  g_free (copy->cwd);
+  copy->cwd = g_strdup (cwd);
+  if (copy->limits == NULL && default_limits != NULL)
+    copy->limits = sandbox_limits_freeze (default_limits);
+  copy->wants_stdin_pipe = with_pipe && copy->input == NULL;
+
+  return copy;
+}
+
+/**
+ * sandbox_command_wants_stdin_pipe:
+ * @self: a command that a driver was given
+ *
+ * Tells a driver that the host writes the input of the command to a stream. Otherwise the input is
+ * [property@Sandbox.Command:stdin], or empty.
+ *
+ * Returns: whether [property@Sandbox.Process:stdin] has to be a stream
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_command_wants_stdin_pipe (SandboxCommand *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_COMMAND (self), FALSE);
+
+  return self->wants_stdin_pipe;
 }
 
 gboolean

@@ -113,4 +113,8 @@ SANDBOX_AVAILABLE_IN_1_0
 void sandbox_command_set_label (SandboxCommand *self,
                                 const char     *label);
 
+/* For drivers */
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_command_wants_stdin_pipe (SandboxCommand *self);
+
 G_END_DECLS
