@@ -21,6 +21,7 @@ typedef struct _SandboxDispatcher SandboxDispatcher;
 struct _SandboxSync
 {
   GMainContext      *context;
+  GMainContext      *host; /* the caller's own context, NULL for the default one */
   GAsyncResult      *result;
   SandboxDispatcher *dispatcher;
   SandboxSync       *outer;
@@ -38,7 +39,8 @@ void          sandbox_sync_end (SandboxSync *self);
  * waits anyway, and short blocking work may be done in place. */
 gboolean sandbox_sync_is_below (void);
 
-/* Where code of the host may run: the context in which the session was made, or, while threads of
+/* Where code of the host may run: the context (the caller's own, not that of a synchronous call) in
+ * which the session was made, or, while threads of
  * the host block in synchronous calls of it, the innermost of those. Code in Python may run in any of
  * these threads, code in JavaScript only in its one thread, which is always among them. */
 SandboxDispatcher *sandbox_dispatcher_new (void);

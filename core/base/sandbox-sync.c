@@ -18,11 +18,15 @@ SandboxDispatcher *
 sandbox_dispatcher_new (void)
 {
   SandboxDispatcher *self = g_new0 (SandboxDispatcher, 1);
+  SandboxSync       *sync = g_private_get (&innermost);
 
   g_atomic_ref_count_init (&self->ref_count);
   g_mutex_init (&self->lock);
   g_queue_init (&self->blocked);
-  self->home = g_main_context_ref_thread_default ();
+  if (sync == NULL || g_main_context_get_thread_default () != sync->context)
+    self->home = g_main_context_ref_thread_default ();
+  else
+    self->home = g_main_context_ref (sync->host != NULL ? sync->host : g_main_context_default ());
 
   return self;
 }
@@ -96,8 +100,11 @@ sandbox_sync_begin (SandboxSync       *self,
   else
     self->context = g_main_context_new ();
 
-  g_main_context_push_thread_default (self->context);
   self->outer = g_private_get (&innermost);
+  self->host = g_main_context_get_thread_default ();
+  if (self->outer != NULL && self->host == self->outer->context)
+    self->host = self->outer->host;
+  g_main_context_push_thread_default (self->context);
   g_private_set (&innermost, self);
 
   self->dispatcher = dispatcher != NULL ? sandbox_dispatcher_ref (dispatcher) : NULL;

@@ -14,6 +14,20 @@ void sandbox_process_attach (SandboxProcess    *self,
                              SandboxDispatcher *dispatcher,
                              gboolean           thread_safe);
 
+/* What it was attached with; NULL before. */
+SandboxCommand    *sandbox_process_get_command (SandboxProcess *self);
+SandboxDispatcher *sandbox_process_get_dispatcher (SandboxProcess *self);
+
+gboolean sandbox_process_is_gone (SandboxProcess *self);
+
+/* The driver's kill, in this thread. */
+gboolean sandbox_process_call_kill (SandboxProcess *self,
+                                    GError        **error);
+
+/* Answers @task (taken) with TRUE when everything of the command is gone. */
+void sandbox_process_wait_with_task (SandboxProcess *self,
+                                     GTask          *task);
+
 /* Keeps @data until the process is gone; at once if it is. */
 void sandbox_process_keep (SandboxProcess *self,
                            gpointer        data,

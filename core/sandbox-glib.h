@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#define SANDBOX_INSIDE
+
+#include "sandbox-enums.h"
+
+#include "sandbox-error.h"
+#include "sandbox-version-macros.h"
+#include "sandbox-worker.h"
+
+#include "sandbox-command.h"
+#include "sandbox-create-options.h"
+#include "sandbox-limits.h"
+#include "sandbox-network-policy.h"
+#include "sandbox-profile.h"
+#include "sandbox-report-step.h"
+#include "sandbox-report.h"
+#include "sandbox-restrictions.h"
+#include "sandbox-result.h"
+
+#include "sandbox-backend.h"
+#include "sandbox-driver.h"
+#include "sandbox-process.h"
+#include "sandbox-request.h"
+
+#include "sandbox-workspace.h"
+
+#include "sandbox-backend-calls.h"
+#include "sandbox-handle.h"
+#include "sandbox-session.h"
+
+#undef SANDBOX_INSIDE

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What a host asks of a backend; the class that authors derive is in the contract folder. */
+
+#include "sandbox-backend-calls.h"
+
+#include "sandbox-command-private.h"
+#include "sandbox-core-private.h"
+#include "sandbox-create-options-private.h"
+#include "sandbox-error-private.h"
+#include "sandbox-handle-private.h"
+#include "sandbox-profile-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-worker-private.h"
+#include "sandbox-workspace.h"
+
+/* Building and proving a sandbox takes real starts of programs, on a busy host too. */
+#define CREATE_LIMIT_MS 60000
+#define CREATE_CANCEL_GRACE_MS 3000
+
+/**
+ * sandbox_backend_probe_async:
+ * @self: a backend
+ * @profile: (nullable): what is wanted, or %NULL for the default
+ * @cancellable: (nullable): a cancellable
+ * @callback: (scope async) (closure user_data): called with the report
+ * @user_data: data for @callback
+ *
+ * Finds out what the backend can enforce on this host, by trying it.
+ *
+ * That no sandbox can be made is a report too, not an error.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_backend_probe_async (SandboxBackend     *self,
+                             SandboxProfile     *profile,
+                             GCancellable       *cancellable,
+                             GAsyncReadyCallback callback,
+                             gpointer            user_data)
+{
+  g_autoptr (SandboxRequest) request = NULL;
+  g_autoptr (SandboxProfile) frozen = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  g_return_if_fail (SANDBOX_IS_BACKEND (self));
+  g_return_if_fail (profile == NULL || SANDBOX_IS_PROFILE (profile));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  request = sandbox_request_new (self, sandbox_backend_probe_async, SANDBOX_TYPE_REPORT,
+                                 cancellable, callback, user_data);
+  sandbox_request_set_limits (request, CREATE_LIMIT_MS, 0);
+  if (!g_cancellable_set_error_if_cancelled (cancellable, &error) &&
+      (profile == NULL || sandbox_profile_validate (profile, &error)))
+    {
+      frozen = profile != NULL ? sandbox_profile_freeze (profile) : NULL;
+      taken = SANDBOX_BACKEND_GET_CLASS (self)->probe (self, frozen, request, &error);
+    }
+  sandbox_request_dispatched (request, taken, error);
+}
+
+/**
+ * sandbox_backend_probe_finish:
+ * @self: a backend
+ * @result: the result
+ * @error: return location for an error
+ *
+ * Finishes [method@Sandbox.Backend.probe_async].
+ *
+ * Returns: (transfer full): the report
+ *
+ * Since: 1.0
+ */
+SandboxReport *
+sandbox_backend_probe_finish (SandboxBackend *self,
+                              GAsyncResult   *result,
+                              GError        **error)
+{
+  return sandbox_request_propagate_pointer (result, self, sandbox_backend_probe_async, error);
+}
+
+/**
+ * sandbox_backend_probe:
+ * @self: a backend
+ * @profile: (nullable): what is wanted, or %NULL for the default
+ * @cancellable: (nullable): a cancellable
+ * @error: return location for an error
+ *
+ * Finds out what the backend can enforce on this host. See [method@Sandbox.Backend.probe_async].
+ *
+ * Returns: (transfer full): the report
+ *
+ * Since: 1.0
+ */
+SandboxReport *
+sandbox_backend_probe (SandboxBackend *self,
+                       SandboxProfile *profile,
+                       GCancellable   *cancellable,
+                       GError        **error)
+{
+  SandboxSync    sync;
+  SandboxReport *report = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
+
+  sandbox_sync_begin (&sync, NULL);
+  sandbox_backend_probe_async (self, profile, cancellable, sandbox_sync_cb, &sync);
+  report = sandbox_backend_probe_finish (self, sandbox_sync_wait (&sync), error);
+  sandbox_sync_end (&sync);
+
+  return report;
+}
+
+/**
+ * sandbox_backend_plan: (virtual plan)
+ * @self: a backend
+ * @command: what would be run
+ * @options: what would be created
+ * @error: return location for an error
+ *
+ * Tells as JSON what would be started, for audits and tests. Starts nothing.
+ *
+ * Fails with %SANDBOX_ERROR_NOT_SUPPORTED when the backend does not tell its plans.
+ *
+ * Returns: (transfer full): the plan
+ *
+ * Since: 1.0
+ */
+char *
+sandbox_backend_plan (SandboxBackend       *self,
+                      SandboxCommand       *command,
+                      SandboxCreateOptions *options,
+                      GError              **error)
+{
+  g_autoptr (SandboxCommand) frozen_command = NULL;
+  g_autoptr (SandboxCreateOptions) frozen_options = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
+  g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (options), NULL);
+
+  if (!sandbox_command_validate (command, error) ||
+      !sandbox_create_options_validate (options, error))
+    return NULL;
+
+  frozen_command = sandbox_command_freeze (command);
+  frozen_options = sandbox_create_options_freeze (options);
+
+  return SANDBOX_BACKEND_GET_CLASS (self)->plan (self, frozen_command, frozen_options, error);
+}
+
+/* A create: open the workspace (which may block), let the backend make the driver, put a session over it.
+ * The steps stand last to first. */
+
+typedef struct
+{
+  SandboxCreateOptions *options;
+  SandboxDispatcher    *dispatcher;
+} SandboxCreate;
+
+static void
+sandbox_create_free (gpointer data)
+{
+  SandboxCreate *create = data;
+
+  g_clear_object (&create->options);
+  g_clear_pointer (&create->dispatcher, sandbox_dispatcher_unref);
+  g_free (create);
+}
+
+static void
+sandbox_backend_driver_closed (gpointer      user_data,
+                               gpointer      answer,
+                               const GError *error)
+{
+  g_object_unref (user_data);
+}
+
+/* A driver that nobody wants any more. */
+static void
+sandbox_backend_dispose_driver (SandboxDriver *driver)
+{
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_backend_driver_closed, g_object_ref (driver));
+  taken = SANDBOX_DRIVER_GET_IFACE (driver)->close (driver, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+}
+
+static void
+sandbox_backend_driver_created (gpointer      user_data,
+                                gpointer      answer,
+                                const GError *error)
+{
+  g_autoptr (GTask) task = user_data;
+  g_autoptr (SandboxCore) core = NULL;
+  SandboxCreate *create = g_task_get_task_data (task);
+
+  if (g_cancellable_is_cancelled (g_task_get_cancellable (task)))
+    {
+      if (answer != NULL)
+        sandbox_backend_dispose_driver (answer);
+      g_task_return_error (task, sandbox_error_new_cancelled ());
+    }
+  else if (error != NULL)
+    g_task_return_error (task, g_error_copy (error));
+  else
+    {
+      core = sandbox_core_new (answer, g_task_get_source_object (task), create->options, create->dispatcher);
+      g_task_return_pointer (task, sandbox_handle_new_for_core (core), g_object_unref);
+    }
+}
+
+static void
+sandbox_backend_create_driver (GTask            *task,
+                               SandboxWorkspace *workspace)
+{
+  SandboxBackend *self = g_task_get_source_object (task);
+  SandboxCreate  *create = g_task_get_task_data (task);
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  request = sandbox_request_new_internal (SANDBOX_TYPE_DRIVER, g_task_get_cancellable (task),
+                                          sandbox_backend_driver_created, g_object_ref (task));
+  sandbox_request_set_limits (request, CREATE_LIMIT_MS, CREATE_CANCEL_GRACE_MS);
+  taken = SANDBOX_BACKEND_GET_CLASS (self)->create_driver (self, create->options, workspace, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+}
+
+static void
+sandbox_backend_workspace_opened_cb (GObject      *object,
+                                     GAsyncResult *result,
+                                     gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  g_autoptr (SandboxWorkspace) workspace = NULL;
+  GError *error = NULL;
+
+  workspace = g_task_propagate_pointer (G_TASK (result), &error);
+  if (error != NULL)
+    g_task_return_error (task, error);
+  else
+    sandbox_backend_create_driver (task, workspace);
+}
+
+static void
+sandbox_backend_open_workspace (gpointer data,
+                                gpointer user_data)
+{
+  g_autoptr (GTask) task = data;
+  SandboxWorkspace *workspace = NULL;
+  GError           *error = NULL;
+
+  workspace = sandbox_workspace_new (g_task_get_task_data (task), &error);
+  if (workspace == NULL)
+    g_task_return_error (task, error);
+  else
+    g_task_return_pointer (task, workspace, g_object_unref);
+}
+
+/**
+ * sandbox_backend_create_async:
+ * @self: a backend
+ * @options: what is wanted; it is copied
+ * @cancellable: (nullable): a cancellable
+ * @callback: (scope async) (closure user_data): called with the handle
+ * @user_data: data for @callback
+ *
+ * Creates a session.
+ *
+ * The backend proves that the sandbox works before this is answered. Without
+ * [property@Sandbox.CreateOptions:network], commands reach no network.
+ *
+ * Fails with %SANDBOX_ERROR_UNAVAILABLE when this host cannot build the sandbox (the message names the step),
+ * and with %SANDBOX_ERROR_NOT_SUPPORTED or %SANDBOX_ERROR_NETWORK_DENIED when something that was asked for
+ * cannot be enforced. Then nothing is left behind.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_backend_create_async (SandboxBackend       *self,
+                              SandboxCreateOptions *options,
+                              GCancellable         *cancellable,
+                              GAsyncReadyCallback   callback,
+                              gpointer              user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  g_autoptr (GTask) opening = NULL;
+  SandboxCreate *create = NULL;
+  const char    *path = NULL;
+  GError        *error = NULL;
+
+  g_return_if_fail (SANDBOX_IS_BACKEND (self));
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (options));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, sandbox_backend_create_async);
+  if (g_task_return_error_if_cancelled (task))
+    return;
+  g_task_set_check_cancellable (task, FALSE);
+  if (!sandbox_create_options_validate (options, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+
+  create = g_new0 (SandboxCreate, 1);
+  create->options = sandbox_create_options_freeze (options);
+  create->dispatcher = sandbox_dispatcher_new ();
+  g_task_set_task_data (task, create, sandbox_create_free);
+
+  path = sandbox_create_options_get_workspace_path (create->options);
+  if (path == NULL)
+    {
+      sandbox_backend_create_driver (task, NULL);
+      return;
+    }
+
+  opening = g_task_new (self, NULL, sandbox_backend_workspace_opened_cb, g_steal_pointer (&task));
+  g_task_set_source_tag (opening, sandbox_backend_open_workspace);
+  g_task_set_task_data (opening, g_strdup (path), g_free);
+  if (sandbox_sync_is_below ())
+    sandbox_backend_open_workspace (g_steal_pointer (&opening), NULL);
+  else
+    sandbox_pool_push (sandbox_backend_open_workspace, g_steal_pointer (&opening));
+}
+
+/**
+ * sandbox_backend_create_finish:
+ * @self: a backend
+ * @result: the result
+ * @error: return location for an error
+ *
+ * Finishes [method@Sandbox.Backend.create_async].
+ *
+ * Returns: (transfer full): the owner's end of the session
+ *
+ * Since: 1.0
+ */
+SandboxHandle *
+sandbox_backend_create_finish (SandboxBackend *self,
+                               GAsyncResult   *result,
+                               GError        **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+  g_return_val_if_fail (g_async_result_is_tagged (result, sandbox_backend_create_async), NULL);
+
+  return g_task_propagate_pointer (G_TASK (result), error);
+}
+
+/**
+ * sandbox_backend_create:
+ * @self: a backend
+ * @options: what is wanted; it is copied
+ * @cancellable: (nullable): a cancellable
+ * @error: return location for an error
+ *
+ * Creates a session. See [method@Sandbox.Backend.create_async].
+ *
+ * Returns: (transfer full): the owner's end of the session
+ *
+ * Since: 1.0
+ */
+SandboxHandle *
+sandbox_backend_create (SandboxBackend       *self,
+                        SandboxCreateOptions *options,
+                        GCancellable         *cancellable,
+                        GError              **error)
+{
+  SandboxSync    sync;
+  SandboxHandle *handle = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (options), NULL);
+
+  sandbox_sync_begin (&sync, NULL);
+  sandbox_backend_create_async (self, options, cancellable, sandbox_sync_cb, &sync);
+  handle = sandbox_backend_create_finish (self, sandbox_sync_wait (&sync), error);
+  sandbox_sync_end (&sync);
+
+  return handle;
+}

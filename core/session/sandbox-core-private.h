@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-admission-private.h"
+#include "sandbox-backend.h"
+#include "sandbox-driver.h"
+#include "sandbox-process.h"
+#include "sandbox-sync-private.h"
+
+G_BEGIN_DECLS
+
+/* What a handle, its session and their live commands share. It is released when all of them are gone,
+ * which never calls into a driver: closing is the handle's explicit act.
+ *
+ * LIVE → STOPPING → STOPPED, never back. */
+typedef struct _SandboxCore SandboxCore;
+
+/* @options (frozen) and @backend are NULL for a session over a bare driver. */
+SandboxCore *sandbox_core_new (SandboxDriver        *driver,
+                               SandboxBackend       *backend,
+                               SandboxCreateOptions *options,
+                               SandboxDispatcher    *dispatcher);
+SandboxCore *sandbox_core_ref (SandboxCore *self);
+void         sandbox_core_unref (SandboxCore *self);
+
+/* Constant from the start */
+const char        *sandbox_core_get_id (SandboxCore *self);
+SandboxDriver     *sandbox_core_get_driver (SandboxCore *self);
+SandboxDispatcher *sandbox_core_get_dispatcher (SandboxCore *self);
+guint64            sandbox_core_get_max_file_bytes (SandboxCore *self);
+SandboxLimits     *sandbox_core_get_limits (SandboxCore *self);
+
+/* STOPPED once stopping has begun. */
+gboolean sandbox_core_check_live (SandboxCore *self,
+                                  GError     **error);
+
+/* An admission: from before a command starts until everything of it is gone. */
+typedef struct _SandboxTicket SandboxTicket;
+
+SandboxTicket *sandbox_core_admit (SandboxCore *self,
+                                   GError     **error);
+void           sandbox_ticket_free (gpointer ticket);
+
+/* A started command; it leaves the list when it is gone. FALSE when stopping has begun. */
+gboolean   sandbox_core_add_process (SandboxCore    *self,
+                                     SandboxProcess *process);
+GPtrArray *sandbox_core_dup_processes (SandboxCore *self);
+
+/* A policy changes alone: BUSY while commands are alive, and commands are BUSY meanwhile. */
+gboolean sandbox_core_begin_change (SandboxCore *self,
+                                    GError     **error);
+void     sandbox_core_end_change (SandboxCore *self);
+
+/* TRUE for the one who is to stop the session and to end with sandbox_core_set_stopped (); everybody
+ * else's @task is answered when that is done. */
+gboolean sandbox_core_begin_stop (SandboxCore *self,
+                                  GTask       *task);
+void     sandbox_core_set_stopped (SandboxCore *self);
+gboolean sandbox_core_is_stopped (SandboxCore *self);
+
+/* Answers @task (taken) when no command is admitted any more, or after @limit_ms. */
+void sandbox_core_wait_idle (SandboxCore *self,
+                             GTask       *task,
+                             guint        limit_ms);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxCore, sandbox_core_unref)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxTicket, sandbox_ticket_free)
+
+G_END_DECLS

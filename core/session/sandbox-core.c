@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-core-private.h"
+
+#include "sandbox-backend-private.h"
+#include "sandbox-process-private.h"
+#include "sandbox-worker-private.h"
+
+#include <sys/random.h>
+
+#define SESSION_ID_BYTES 32
+#define MAX_FILE_BYTES_DEFAULT 1048576
+
+typedef enum
+{
+  CORE_LIVE,
+  CORE_STOPPING,
+  CORE_STOPPED,
+} SandboxCoreState;
+
+struct _SandboxCore
+{
+  gatomicrefcount ref_count;
+
+  char              *id;
+  SandboxDriver     *driver;
+  SandboxBackend    *backend;
+  SandboxAdmission  *admission;
+  SandboxDispatcher *dispatcher;
+  SandboxLimits     *limits;
+  guint64            max_file_bytes;
+
+  GMutex           lock; /* guards what follows */
+  SandboxCoreState state;
+  guint            admitted;
+  gboolean         changing;
+  GPtrArray       *processes;
+  GPtrArray       *stop_waiters; /* GTask */
+  GTask           *idle_waiter;
+  GSource         *idle_limit;
+};
+
+struct _SandboxTicket
+{
+  SandboxCore *core;
+};
+
+static char *
+sandbox_core_make_id (void)
+{
+  guint8   bytes[SESSION_ID_BYTES];
+  GString *id = g_string_sized_new (2 * sizeof bytes);
+
+  /* Up to 256 bytes never block or stop short once the kernel's pool is filled, which it is by now. */
+  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+    g_error ("The kernel gives no random numbers");
+  for (guint i = 0; i < sizeof bytes; i++)
+    g_string_append_printf (id, "%02x", bytes[i]);
+
+  return g_string_free (id, FALSE);
+}
+
+SandboxCore *
+sandbox_core_new (SandboxDriver        *driver,
+                  SandboxBackend       *backend,
+                  SandboxCreateOptions *options,
+                  SandboxDispatcher    *dispatcher)
+{
+  SandboxCore    *self = g_new0 (SandboxCore, 1);
+  SandboxProfile *profile = options != NULL ? sandbox_create_options_get_profile (options) : NULL;
+  SandboxLimits  *limits = profile != NULL ? sandbox_profile_get_limits (profile) : NULL;
+
+  g_atomic_ref_count_init (&self->ref_count);
+  g_mutex_init (&self->lock);
+  self->id = sandbox_core_make_id ();
+  self->driver = g_object_ref (driver);
+  self->dispatcher = sandbox_dispatcher_ref (dispatcher);
+  self->max_file_bytes = options != NULL ? sandbox_create_options_get_max_file_bytes (options)
+                                         : MAX_FILE_BYTES_DEFAULT;
+  g_set_object (&self->limits, limits);
+  g_set_object (&self->backend, backend);
+  self->admission = backend != NULL ? sandbox_admission_ref (sandbox_backend_get_admission (backend))
+                                    : sandbox_admission_new ();
+  self->processes = g_ptr_array_new_with_free_func (g_object_unref);
+  self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+
+  return self;
+}
+
+SandboxCore *
+sandbox_core_ref (SandboxCore *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_core_unref (SandboxCore *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  g_clear_pointer (&self->processes, g_ptr_array_unref);
+  g_clear_pointer (&self->stop_waiters, g_ptr_array_unref);
+  g_clear_object (&self->driver);
+  g_clear_object (&self->backend);
+  g_clear_object (&self->limits);
+  g_clear_pointer (&self->admission, sandbox_admission_unref);
+  g_clear_pointer (&self->dispatcher, sandbox_dispatcher_unref);
+  g_clear_pointer (&self->id, g_free);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+const char *
+sandbox_core_get_id (SandboxCore *self)
+{
+  return self->id;
+}
+
+SandboxDriver *
+sandbox_core_get_driver (SandboxCore *self)
+{
+  return self->driver;
+}
+
+SandboxDispatcher *
+sandbox_core_get_dispatcher (SandboxCore *self)
+{
+  return self->dispatcher;
+}
+
+guint64
+sandbox_core_get_max_file_bytes (SandboxCore *self)
+{
+  return self->max_file_bytes;
+}
+
+SandboxLimits *
+sandbox_core_get_limits (SandboxCore *self)
+{
+  return self->limits;
+}
+
+static gboolean
+sandbox_core_check_live_locked (SandboxCore *self,
+                                GError     **error)
+{
+  if (self->state == CORE_LIVE)
+    return TRUE;
+
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+
+  return FALSE;
+}
+
+gboolean
+sandbox_core_check_live (SandboxCore *self,
+                         GError     **error)
+{
+  gboolean live = FALSE;
+
+  g_mutex_lock (&self->lock);
+  live = sandbox_core_check_live_locked (self, error);
+  g_mutex_unlock (&self->lock);
+
+  return live;
+}
+
+SandboxTicket *
+sandbox_core_admit (SandboxCore *self,
+                    GError     **error)
+{
+  SandboxTicket *ticket = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (sandbox_core_check_live_locked (self, error))
+    {
+      if (self->changing)
+        g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
+                             "The network policy is being changed");
+      else if (sandbox_admission_take (self->admission, error))
+        {
+          ticket = g_new (SandboxTicket, 1);
+          ticket->core = sandbox_core_ref (self);
+          self->admitted++;
+        }
+    }
+  g_mutex_unlock (&self->lock);
+
+  return ticket;
+}
+
+/* Answers who waits for the session to be idle. */
+static void
+sandbox_core_answer_idle (SandboxCore *self,
+                          gboolean     anyway)
+{
+  g_autoptr (GTask) task = NULL;
+  g_autoptr (GSource) limit = NULL;
+  gboolean idle = FALSE;
+
+  g_mutex_lock (&self->lock);
+  idle = self->admitted == 0;
+  if (idle || anyway)
+    {
+      task = g_steal_pointer (&self->idle_waiter);
+      limit = g_steal_pointer (&self->idle_limit);
+    }
+  g_mutex_unlock (&self->lock);
+
+  if (limit != NULL)
+    g_source_destroy (limit);
+  if (task != NULL)
+    g_task_return_boolean (task, idle);
+}
+
+void
+sandbox_ticket_free (gpointer data)
+{
+  SandboxTicket *ticket = data;
+  g_autoptr (SandboxCore) core = ticket->core;
+
+  g_free (ticket);
+  sandbox_admission_give (core->admission);
+  g_mutex_lock (&core->lock);
+  core->admitted--;
+  g_mutex_unlock (&core->lock);
+  sandbox_core_answer_idle (core, FALSE);
+}
+
+typedef struct
+{
+  SandboxCore    *core;
+  SandboxProcess *process; /* not a reference: this is freed by it */
+} SandboxListed;
+
+static void
+sandbox_core_forget_process (gpointer data)
+{
+  g_autofree SandboxListed *listed = data;
+  g_autoptr (SandboxCore) core = listed->core;
+  g_autoptr (SandboxProcess) process = NULL;
+  guint index = 0;
+
+  /* The last reference must not go under the lock. */
+  g_mutex_lock (&core->lock);
+  if (g_ptr_array_find (core->processes, listed->process, &index))
+    process = g_ptr_array_steal_index_fast (core->processes, index);
+  g_mutex_unlock (&core->lock);
+}
+
+gboolean
+sandbox_core_add_process (SandboxCore    *self,
+                          SandboxProcess *process)
+{
+  SandboxListed *listed = g_new (SandboxListed, 1);
+  gboolean       live = FALSE;
+
+  listed->core = sandbox_core_ref (self);
+  listed->process = process;
+
+  g_mutex_lock (&self->lock);
+  g_ptr_array_add (self->processes, g_object_ref (process));
+  live = self->state == CORE_LIVE;
+  g_mutex_unlock (&self->lock);
+
+  sandbox_process_keep (process, listed, sandbox_core_forget_process);
+
+  return live;
+}
+
+GPtrArray *
+sandbox_core_dup_processes (SandboxCore *self)
+{
+  GPtrArray *processes = g_ptr_array_new_with_free_func (g_object_unref);
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->processes->len; i++)
+    g_ptr_array_add (processes, g_object_ref (self->processes->pdata[i]));
+  g_mutex_unlock (&self->lock);
+
+  return processes;
+}
+
+gboolean
+sandbox_core_begin_change (SandboxCore *self,
+                           GError     **error)
+{
+  gboolean begun = FALSE;
+
+  g_mutex_lock (&self->lock);
+  if (sandbox_core_check_live_locked (self, error))
+    {
+      begun = self->admitted == 0 && !self->changing;
+      if (begun)
+        self->changing = TRUE;
+      else
+        g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
+                             "The network policy cannot change while commands are alive");
+    }
+  g_mutex_unlock (&self->lock);
+
+  return begun;
+}
+
+void
+sandbox_core_end_change (SandboxCore *self)
+{
+  g_mutex_lock (&self->lock);
+  self->changing = FALSE;
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+sandbox_core_begin_stop (SandboxCore *self,
+                         GTask       *task)
+{
+  gboolean begun = FALSE;
+  gboolean stopped = FALSE;
+
+  g_mutex_lock (&self->lock);
+  begun = self->state == CORE_LIVE;
+  stopped = self->state == CORE_STOPPED;
+  if (begun)
+    self->state = CORE_STOPPING;
+  else if (!stopped)
+    g_ptr_array_add (self->stop_waiters, g_object_ref (task));
+  g_mutex_unlock (&self->lock);
+
+  if (stopped)
+    g_task_return_boolean (task, TRUE);
+
+  return begun;
+}
+
+void
+sandbox_core_set_stopped (SandboxCore *self)
+{
+  g_autoptr (GPtrArray) waiters = NULL;
+
+  g_mutex_lock (&self->lock);
+  self->state = CORE_STOPPED;
+  waiters = g_steal_pointer (&self->stop_waiters);
+  self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  g_mutex_unlock (&self->lock);
+
+  for (guint i = 0; i < waiters->len; i++)
+    g_task_return_boolean (waiters->pdata[i], TRUE);
+}
+
+gboolean
+sandbox_core_is_stopped (SandboxCore *self)
+{
+  gboolean stopped = FALSE;
+
+  g_mutex_lock (&self->lock);
+  stopped = self->state == CORE_STOPPED;
+  g_mutex_unlock (&self->lock);
+
+  return stopped;
+}
+
+static gboolean
+sandbox_core_idle_limit_cb (gpointer user_data)
+{
+  sandbox_core_answer_idle (user_data, TRUE);
+
+  return G_SOURCE_REMOVE;
+}
+
+void
+sandbox_core_wait_idle (SandboxCore *self,
+                        GTask       *task,
+                        guint        limit_ms)
+{
+  g_mutex_lock (&self->lock);
+  g_assert (self->idle_waiter == NULL);
+  self->idle_waiter = task;
+  self->idle_limit = g_timeout_source_new (limit_ms);
+  g_source_set_callback (self->idle_limit, sandbox_core_idle_limit_cb,
+                         sandbox_core_ref (self), (GDestroyNotify) sandbox_core_unref);
+  g_source_attach (self->idle_limit, sandbox_get_worker_context ());
+  g_mutex_unlock (&self->lock);
+
+  sandbox_core_answer_idle (self, FALSE);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-handle-private.h"
+
+#include "sandbox-enums.h"
+#include "sandbox-process-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-session-private.h"
+
+/* How long after the driver has closed its commands may take to be proven gone. */
+#define IDLE_LIMIT_MS 5000
+
+/**
+ * SandboxHandle:
+ *
+ * The owner's end of a session.
+ *
+ * Whoever created the session holds the handle and ends the session with it; the
+ * [property@Sandbox.Handle:session] can be passed on to code that only uses it.
+ *
+ * A handle that is dropped does not stop the session's commands: they live until their own end, and their
+ * time limit is the longest that they can. Call [method@Sandbox.Handle.stop] or
+ * [method@Sandbox.Handle.shutdown].
+ *
+ * Since: 1.0
+ */
+
+struct _SandboxHandle
+{
+  GObject parent_instance;
+
+  SandboxCore    *core;
+  SandboxSession *session;
+};
+
+typedef enum
+{
+  PROP_SESSION = 1,
+  PROP_PHASE,
+} SandboxHandleProps;
+
+static GParamSpec *properties[PROP_PHASE + 1];
+
+G_DEFINE_FINAL_TYPE (SandboxHandle, sandbox_handle, G_TYPE_OBJECT)
+
+static void
+sandbox_handle_get_property (GObject    *object,
+                             guint       prop_id,
+                             GValue     *value,
+                             GParamSpec *pspec)
+{
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+
+  switch ((SandboxHandleProps) prop_id)
+    {
+    case PROP_SESSION:
+      g_value_set_object (value, sandbox_handle_get_session (self));
+      break;
+
+    case PROP_PHASE:
+      g_value_set_enum (value, sandbox_handle_get_phase (self));
+      break;
+    }
+}
+
+static void
+sandbox_handle_finalize (GObject *object)
+{
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+
+  g_clear_object (&self->session);
+  g_clear_pointer (&self->core, sandbox_core_unref);
+
+  G_OBJECT_CLASS (sandbox_handle_parent_class)->finalize (object);
+}
+
+static void
+sandbox_handle_class_init (SandboxHandleClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->get_property = sandbox_handle_get_property;
+  object_class->finalize = sandbox_handle_finalize;
+
+  /**
+   * SandboxHandle:session: (getter get_session)
+   *
+   * The session.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_SESSION] =
+      g_param_spec_object ("session", NULL, NULL, SANDBOX_TYPE_SESSION,
+                           G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxHandle:phase: (getter get_phase)
+   *
+   * Where the session is in its life.
+   *
+   * It changes when a stop has ended, without a notification.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_PHASE] =
+      g_param_spec_enum ("phase", NULL, NULL, SANDBOX_TYPE_PHASE, SANDBOX_PHASE_LIVE,
+                         G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+
+  g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+}
+
+static void
+sandbox_handle_init (SandboxHandle *self)
+{
+}
+
+SandboxHandle *
+sandbox_handle_new_for_core (SandboxCore *core)
+{
+  SandboxHandle *self = g_object_new (SANDBOX_TYPE_HANDLE, NULL);
+
+  self->core = sandbox_core_ref (core);
+  self->session = sandbox_session_new_for_core (core);
+
+  return self;
+}
+
+/**
+ * sandbox_handle_get_session: (get-property session)
+ * @self: a handle
+ *
+ * Gets the session.
+ *
+ * Returns: (transfer none): the session
+ *
+ * Since: 1.0
+ */
+SandboxSession *
+sandbox_handle_get_session (SandboxHandle *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), NULL);
+
+  return self->session;
+}
+
+/**
+ * sandbox_handle_get_phase: (get-property phase)
+ * @self: a handle
+ *
+ * Gets where the session is in its life.
+ *
+ * Returns: the phase
+ *
+ * Since: 1.0
+ */
+SandboxPhase
+sandbox_handle_get_phase (SandboxHandle *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), SANDBOX_PHASE_STOPPED);
+
+  return sandbox_core_is_stopped (self->core) ? SANDBOX_PHASE_STOPPED : SANDBOX_PHASE_LIVE;
+}
+
+/* A stop: end the commands, close the driver, wait for what was just being started. The steps stand last
+ * to first; all run in the context of the call. */
+
+typedef struct
+{
+  guint   alive;
+  GError *error;
+} SandboxStop;
+
+static void
+sandbox_stop_free (gpointer data)
+{
+  SandboxStop *stop = data;
+
+  g_clear_error (&stop->error);
+  g_free (stop);
+}
+
+static void
+sandbox_handle_idle_cb (GObject      *object,
+                        GAsyncResult *result,
+                        gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+  SandboxStop   *stop = g_task_get_task_data (task);
+  gboolean       idle = g_task_propagate_boolean (G_TASK (result), NULL);
+
+  sandbox_core_set_stopped (self->core);
+  if (stop->error != NULL)
+    g_task_return_error (task, g_steal_pointer (&stop->error));
+  else if (!idle)
+    g_task_return_new_error (task, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
+                             "The commands of the session are not proven to be gone");
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+static void
+sandbox_handle_closed_cb (GObject      *object,
+                          GAsyncResult *result,
+                          gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+  SandboxStop   *stop = g_task_get_task_data (task);
+
+  if (!sandbox_request_propagate_done (result, self, sandbox_handle_closed_cb, &stop->error) &&
+      g_error_matches (stop->error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED))
+    g_clear_error (&stop->error); /* nothing to close is fine */
+
+  sandbox_core_wait_idle (self->core,
+                          g_task_new (self, NULL, sandbox_handle_idle_cb, g_steal_pointer (&task)),
+                          IDLE_LIMIT_MS);
+}
+
+static void
+sandbox_handle_close_driver (SandboxHandle *self,
+                             GTask         *task)
+{
+  g_autoptr (SandboxRequest) request = NULL;
+  SandboxDriver *driver = sandbox_core_get_driver (self->core);
+  GError        *error = NULL;
+  gboolean       taken = FALSE;
+
+  request = sandbox_request_new (self, sandbox_handle_closed_cb, G_TYPE_NONE, NULL,
+                                 sandbox_handle_closed_cb, task);
+  taken = SANDBOX_DRIVER_GET_IFACE (driver)->close (driver, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+}
+
+static void
+sandbox_handle_gone_cb (GObject      *object,
+                        GAsyncResult *result,
+                        gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  SandboxHandle *self = g_task_get_source_object (task);
+  SandboxStop   *stop = g_task_get_task_data (task);
+
+  if (--stop->alive == 0)
+    sandbox_handle_close_driver (self, g_steal_pointer (&task));
+}
+
+/* @task is taken. With @gently, commands get TERM and their grace. */
+static void
+sandbox_handle_end (SandboxHandle *self,
+                    gboolean       gently,
+                    GTask         *task_taken)
+{
+  g_autoptr (GTask) task = task_taken;
+  g_autoptr (GPtrArray) processes = NULL;
+  SandboxStop *stop = NULL;
+
+  if (g_task_return_error_if_cancelled (task))
+    return;
+
+  stop = g_new0 (SandboxStop, 1);
+  g_task_set_task_data (task, stop, sandbox_stop_free);
+  if (!sandbox_core_begin_stop (self->core, task))
+    return;
+
+  processes = sandbox_core_dup_processes (self->core);
+  stop->alive = processes->len + 1;
+  for (guint i = 0; i < processes->len; i++)
+    {
+      SandboxProcess *process = processes->pdata[i];
+      guint           grace = sandbox_command_get_kill_grace_ms (sandbox_process_get_command (process));
+
+      sandbox_process_terminate (process, SANDBOX_OUTCOME_STOPPED, gently ? grace : 0);
+      sandbox_process_wait_with_task (process, g_task_new (process, NULL, sandbox_handle_gone_cb, g_object_ref (task)));
+    }
+  sandbox_handle_gone_cb (NULL, NULL, g_steal_pointer (&task));
+}
+
+/**
+ * sandbox_handle_stop_async:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a stop that has begun goes on to its end
+ * @callback: (scope async) (closure user_data): called when everything is released
+ * @user_data: data for @callback
+ *
+ * Ends the session: its commands get `SIGTERM`, and what is left of each after its
+ * [property@Sandbox.Command:kill-grace-ms] is killed.
+ *
+ * The files of the workspace stay. Later calls of the session fail with %SANDBOX_ERROR_STOPPED. Stopping
+ * again is no error.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_handle_stop_async (SandboxHandle      *self,
+                           GCancellable       *cancellable,
+                           GAsyncReadyCallback callback,
+                           gpointer            user_data)
+{
+  GTask *task = NULL;
+
+  g_return_if_fail (SANDBOX_IS_HANDLE (self));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, sandbox_handle_stop_async);
+  sandbox_handle_end (self, TRUE, task);
+}
+
+/**
+ * sandbox_handle_stop_finish:
+ * @self: a handle
+ * @result: the result
+ * @error: return location for an error
+ *
+ * Finishes [method@Sandbox.Handle.stop_async].
+ *
+ * Returns: whether everything is released
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_stop_finish (SandboxHandle *self,
+                            GAsyncResult  *result,
+                            GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, sandbox_handle_stop_async), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/**
+ * sandbox_handle_stop:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a stop that has begun goes on to its end
+ * @error: return location for an error
+ *
+ * Ends the session. See [method@Sandbox.Handle.stop_async].
+ *
+ * Returns: whether everything is released
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_stop (SandboxHandle *self,
+                     GCancellable  *cancellable,
+                     GError       **error)
+{
+  SandboxSync sync;
+  gboolean    done = FALSE;
+
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), FALSE);
+
+  sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
+  sandbox_handle_stop_async (self, cancellable, sandbox_sync_cb, &sync);
+  done = sandbox_handle_stop_finish (self, sandbox_sync_wait (&sync), error);
+  sandbox_sync_end (&sync);
+
+  return done;
+}
+
+/**
+ * sandbox_handle_shutdown_async:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a shutdown that has begun goes on to its end
+ * @callback: (scope async) (closure user_data): called when everything is released
+ * @user_data: data for @callback
+ *
+ * Ends the session like [method@Sandbox.Handle.stop_async], but kills its commands at once.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_handle_shutdown_async (SandboxHandle      *self,
+                               GCancellable       *cancellable,
+                               GAsyncReadyCallback callback,
+                               gpointer            user_data)
+{
+  GTask *task = NULL;
+
+  g_return_if_fail (SANDBOX_IS_HANDLE (self));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, sandbox_handle_shutdown_async);
+  sandbox_handle_end (self, FALSE, task);
+}
+
+/**
+ * sandbox_handle_shutdown_finish:
+ * @self: a handle
+ * @result: the result
+ * @error: return location for an error
+ *
+ * Finishes [method@Sandbox.Handle.shutdown_async].
+ *
+ * Returns: whether everything is released
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_shutdown_finish (SandboxHandle *self,
+                                GAsyncResult  *result,
+                                GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, sandbox_handle_shutdown_async), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/**
+ * sandbox_handle_shutdown:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a shutdown that has begun goes on to its end
+ * @error: return location for an error
+ *
+ * Ends the session and kills its commands at once. See [method@Sandbox.Handle.shutdown_async].
+ *
+ * Returns: whether everything is released
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_shutdown (SandboxHandle *self,
+                         GCancellable  *cancellable,
+                         GError       **error)
+{
+  SandboxSync sync;
+  gboolean    done = FALSE;
+
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), FALSE);
+
+  sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
+  sandbox_handle_shutdown_async (self, cancellable, sandbox_sync_cb, &sync);
+  done = sandbox_handle_shutdown_finish (self, sandbox_sync_wait (&sync), error);
+  sandbox_sync_end (&sync);
+
+  return done;
+}
