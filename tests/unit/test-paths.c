@@ -26,7 +26,7 @@ test_accepted (void)
     { "..a/a..", "..a/a.." },
     { "-rf", "-rf" },
     { " ", " " },
-    { "a b\tc\nd", "a b\tc\nd" },
+    { "a b\tc\nx", "a b\tc\nx" },
     { "~", "~" },
     { "%2e%2e", "%2e%2e" },
     { "\xc3\xa9/\xe6\x97\xa5\xe6\x9c\xac", "\xc3\xa9/\xe6\x97\xa5\xe6\x9c\xac" },
