@@ -21,7 +21,8 @@ test_seed (gconstpointer user_data)
   g_assert_no_error (error);
 
   /* Without the byte that GLib appends, so that a read past the end is seen. */
-  exact = g_memdup2 (data, size);
+  exact = g_malloc (MAX (size, 1));
+  memcpy (exact, data, size);
   g_assert_cmpint (LLVMFuzzerTestOneInput (exact, size), ==, 0);
 }
 
