@@ -24,10 +24,18 @@
 #include "sandbox-process.h"
 #include "sandbox-request.h"
 
+#include "sandbox-agent-channel.h"
+#include "sandbox-agent-driver.h"
+#include "sandbox-agent-path.h"
+
 #include "sandbox-workspace.h"
 
 #include "sandbox-backend-calls.h"
 #include "sandbox-handle.h"
 #include "sandbox-session.h"
+
+#include "sandbox-backend-info.h"
+#include "sandbox-module.h"
+#include "sandbox-registry.h"
 
 #undef SANDBOX_INSIDE

@@ -63,10 +63,10 @@ typedef enum
   SANDBOX_AGENT_STEP_PARENT_GONE = 3, /* the host died meanwhile */
   SANDBOX_AGENT_STEP_EXEC_BWRAP = 4,  /* bwrap itself cannot be executed */
   /* SETUP */
-  SANDBOX_AGENT_STEP_MOUNT = 5, /* detail: index of the mount */
+  SANDBOX_AGENT_STEP_MOUNT = 5, /* detail: index of the mount; ENOENT also: its source has been removed */
   SANDBOX_AGENT_STEP_DEVPTS = 6,
   SANDBOX_AGENT_STEP_WORKSPACE = 7,          /* the workspace target is missing or no directory */
-  SANDBOX_AGENT_STEP_WORKSPACE_IDENTITY = 8, /* ESTALE: another directory than expected; ENOENT: it has been removed */
+  SANDBOX_AGENT_STEP_WORKSPACE_IDENTITY = 8, /* ESTALE: another directory than expected; ENOENT: removed */
   SANDBOX_AGENT_STEP_USERNS_LIMIT = 9,       /* user namespaces could not be forbidden */
   SANDBOX_AGENT_STEP_CAPABILITIES = 10,      /* capabilities, bounding set, securebits, no_new_privs */
   /* EXEC */

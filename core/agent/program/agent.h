@@ -65,9 +65,10 @@ typedef struct
   int   report_fd; /* ends when exec succeeded or the child died */
 } AgentCommand;
 
-/* common.c: failures leave errno. All 64 signals, also those that libc keeps for itself */
+/* common.c: failures leave errno */
+/* default dispositions and the mask for all 64 signals, also those that libc keeps for itself */
 bool agent_reset_signals (void);
-bool agent_block_signals (void);
+bool agent_set_signal_mask (uint64_t blocked);
 /* an O_PATH descriptor, reached without following any link */
 int agent_open_path (int         directory_fd,
                      const char *path,

@@ -116,7 +116,8 @@ command_child (const AgentSession     *session,
 {
   int cwd_fd, error;
 
-  if (setsid () < 0 || !agent_reset_signals ())
+  /* the dispositions are the agent's: all default */
+  if (setsid () < 0 || !agent_set_signal_mask (0))
     command_fail (errno);
   umask (022);
 

@@ -16,26 +16,22 @@
 #define SECUREBITS (0x03 | 0x0c | 0x20 | 0xc0)
 #define OPEN_ATTEMPTS 32
 
-/* libc would refuse the signals it uses itself; the kernel's structure is at most this large, and 0 is SIG_DFL */
 bool
 agent_reset_signals (void)
 {
-  static const uint64_t action[8];
-  static const uint64_t none;
+  static const uint64_t action[8]; /* no structure of a kernel is larger, and 0 is SIG_DFL */
 
   for (int signum = 1; signum <= N_SIGNALS; signum++)
     if (signum != SIGKILL && signum != SIGSTOP &&
-        syscall (SYS_rt_sigaction, signum, action, NULL, sizeof none) < 0)
+        syscall (SYS_rt_sigaction, signum, action, NULL, sizeof (uint64_t)) < 0)
       return false;
-  return syscall (SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none) == 0;
+  return true;
 }
 
 bool
-agent_block_signals (void)
+agent_set_signal_mask (uint64_t blocked)
 {
-  static const uint64_t all = UINT64_MAX;
-
-  return syscall (SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all) == 0;
+  return syscall (SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked) == 0;
 }
 
 int

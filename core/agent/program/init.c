@@ -189,8 +189,9 @@ init_reap (Init *self)
   int                     wait_status;
 
   /* before waiting, so that a child that ends meanwhile wakes us again */
-  while (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) > 0)
-    ;
+  if (self->polls[POLL_CHILDREN].revents != 0)
+    while (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) > 0)
+      ;
   if (self->phase != INIT_RUNNING)
     return false;
   for (int i = 0; i < REAPED_PER_TURN; i++)
@@ -283,7 +284,7 @@ agent_init (int    argc,
   self.session.workspace_fd = -1;
   sigemptyset (&children);
   sigaddset (&children, SIGCHLD);
-  if (!agent_block_signals () ||
+  if (!agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
       prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
       !init_close_descriptors (self.socket_fd))
     _exit (AGENT_EXIT_FAILURE);

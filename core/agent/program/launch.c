@@ -77,7 +77,7 @@ agent_launch (int    argc,
   for (int fd = SOCKET_FD; fd < (int) first_free; fd++)
     if (fcntl (fd, F_SETFD, 0) < 0)
       launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
-  if (!agent_reset_signals () || setrlimit (RLIMIT_CORE, &no_core) < 0)
+  if (!agent_reset_signals () || !agent_set_signal_mask (0) || setrlimit (RLIMIT_CORE, &no_core) < 0)
     launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
   if (setsid () < 0 && getsid (0) != getpid ())
     launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-agent-channel.h"
+
+G_BEGIN_DECLS
+
+/* Where agents have the workspace. */
+#define SANDBOX_AGENT_WORKSPACE "/workspace"
+
+int sandbox_agent_channel_get_socket (SandboxAgentChannel *self);
+
+/* Sends what the sandbox is prepared with. Once, first. */
+gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
+                                           GError             **error);
+
+/* Ends the sandbox, however far it has come. From any thread. */
+void sandbox_agent_channel_kill (SandboxAgentChannel *self);
+
+/* Calls @func on the worker once the launcher has ended (at once if there is none); reaps it. */
+void sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
+                                           GSourceFunc          func,
+                                           gpointer             data,
+                                           GDestroyNotify       notify);
+
+/* How the launcher ended, for a message: "exit status 1", and what it said, bounded and made harmless. Only
+ * evidence: nothing is decided by it. */
+char *sandbox_agent_channel_describe_end (SandboxAgentChannel *self);
+
+G_END_DECLS

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-agent-channel-private.h"
+
+#include "sandbox-agent-filter-private.h"
+#include "sandbox-agent-protocol.h"
+#include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
+#include "sandbox-worker-private.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* So much of what a launcher says is kept. */
+#define WORDS_MAX 512
+
+/**
+ * SandboxAgentChannel:
+ *
+ * The way to one agent: process 1 of a sandbox that waits for its command.
+ *
+ * A [class@Sandbox.AgentDriver] makes one for each command: a socket of type `SOCK_SEQPACKET` whose other
+ * end the agent has, and what the agent has to prepare. The end of the socket is the end of the sandbox.
+ *
+ * Since: 1.0
+ */
+
+struct _SandboxAgentChannel
+{
+  GObject parent_instance;
+
+  int                      socket_fd;
+  SandboxAgentChannelFlags flags;
+  guint64                  workspace_device;
+  guint64                  workspace_inode;
+  int                      mount_fd;
+  int                      launcher_fd; /* pidfd of our child */
+  int                      words_fd;    /* what it says */
+  siginfo_t                launcher_end;
+};
+
+G_DEFINE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, G_TYPE_OBJECT)
+
+static gboolean
+sandbox_agent_channel_reap_cb (int          fd,
+                               GIOCondition condition,
+                               gpointer     user_data)
+{
+  siginfo_t info = { 0 };
+
+  waitid (P_PIDFD, fd, &info, WEXITED | WNOHANG);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_channel_close_cb (gpointer user_data)
+{
+  sandbox_close_fd (GPOINTER_TO_INT (user_data));
+}
+
+static void
+sandbox_agent_channel_finalize (GObject *object)
+{
+  SandboxAgentChannel *self = SANDBOX_AGENT_CHANNEL (object);
+
+  sandbox_clear_fd (&self->socket_fd);
+  sandbox_clear_fd (&self->mount_fd);
+  sandbox_clear_fd (&self->words_fd);
+
+  /* Nobody waits for the launcher any more, but our child has to be reaped. */
+  if (self->launcher_fd >= 0 && self->launcher_end.si_pid == 0)
+    {
+      g_autoptr (GSource) source = g_unix_fd_source_new (self->launcher_fd, G_IO_IN);
+
+      syscall (SYS_pidfd_send_signal, self->launcher_fd, SIGKILL, NULL, 0);
+      g_source_set_callback (source, G_SOURCE_FUNC (sandbox_agent_channel_reap_cb),
+                             GINT_TO_POINTER (g_steal_fd (&self->launcher_fd)), sandbox_agent_channel_close_cb);
+      g_source_attach (source, sandbox_get_worker_context ());
+    }
+  sandbox_clear_fd (&self->launcher_fd);
+
+  G_OBJECT_CLASS (sandbox_agent_channel_parent_class)->finalize (object);
+}
+
+static void
+sandbox_agent_channel_class_init (SandboxAgentChannelClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = sandbox_agent_channel_finalize;
+}
+
+static void
+sandbox_agent_channel_init (SandboxAgentChannel *self)
+{
+  self->socket_fd = -1;
+  self->mount_fd = -1;
+  self->launcher_fd = -1;
+  self->words_fd = -1;
+}
+
+/**
+ * sandbox_agent_channel_new_take_fd:
+ * @socket_fd: (transfer full): the host's end of a `SOCK_SEQPACKET` socket; it is closed with the channel
+ * @flags: what the agent prepares
+ *
+ * Makes a channel over a socket to an agent, which need not have started yet.
+ *
+ * Returns: (transfer full): a channel
+ *
+ * Since: 1.0
+ */
+SandboxAgentChannel *
+sandbox_agent_channel_new_take_fd (int                      socket_fd,
+                                   SandboxAgentChannelFlags flags)
+{
+  SandboxAgentChannel *self = NULL;
+
+  g_return_val_if_fail (socket_fd >= 0, NULL);
+
+  self = g_object_new (SANDBOX_TYPE_AGENT_CHANNEL, NULL);
+  self->socket_fd = socket_fd;
+  self->flags = flags;
+
+  return self;
+}
+
+/**
+ * sandbox_agent_channel_set_workspace:
+ * @self: a channel
+ * @device: the device number of the workspace directory
+ * @inode: its inode number, or 0 to check nothing
+ *
+ * Sets which directory the agent must find as its workspace. With another one it runs nothing.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
+                                     guint64              device,
+                                     guint64              inode)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+
+  self->workspace_device = device;
+  self->workspace_inode = inode;
+}
+
+/**
+ * sandbox_agent_channel_take_workspace_mount:
+ * @self: a channel
+ * @mount_fd: (transfer full): a detached mount
+ *
+ * Sets the mount that the agent attaches as its workspace.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
+                                            int                  mount_fd)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (mount_fd >= 0);
+
+  sandbox_clear_fd (&self->mount_fd);
+  self->mount_fd = mount_fd;
+}
+
+/**
+ * sandbox_agent_channel_take_launcher:
+ * @self: a channel
+ * @pid_fd: (transfer full): a pidfd of the child process that builds the sandbox
+ * @words_fd: (transfer full): where what it says is read from, non-blocking, or -1
+ *
+ * Sets the child process that builds the sandbox. It is reaped, and killed with the channel.
+ *
+ * What it says goes into error messages as evidence; nothing is decided by it.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
+                                     int                  pid_fd,
+                                     int                  words_fd)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (pid_fd >= 0);
+  g_return_if_fail (self->launcher_fd < 0);
+
+  self->launcher_fd = pid_fd;
+  self->words_fd = words_fd;
+}
+
+int
+sandbox_agent_channel_get_socket (SandboxAgentChannel *self)
+{
+  return self->socket_fd;
+}
+
+gboolean
+sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
+                                  GError             **error)
+{
+  g_autoptr (GBytes) filter = NULL;
+  g_autofree char   *buffer = NULL;
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SETUP };
+  gsize              size = 0;
+
+  filter = sandbox_agent_filter_get ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0, error);
+  if (filter == NULL)
+    return FALSE;
+
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_FORBID_USERNS;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
+  packet.setup.workspace = SANDBOX_AGENT_WORKSPACE;
+  packet.setup.workspace_device = self->workspace_device;
+  packet.setup.workspace_inode = self->workspace_inode;
+  packet.setup.filter = g_bytes_get_data (filter, &size);
+  packet.setup.n_instructions = size / SANDBOX_AGENT_INSTRUCTION_SIZE;
+  if (self->mount_fd >= 0)
+    {
+      packet.setup.n_mounts = 1;
+      packet.setup.mounts[0].target = SANDBOX_AGENT_WORKSPACE;
+      packet.n_fds = 1;
+      packet.fds[0] = self->mount_fd;
+    }
+
+  buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
+  /* An agent that is gone already is told by the end of the socket, with the reason. */
+  if (!sandbox_agent_send (self->socket_fd, &packet, buffer, SANDBOX_AGENT_PACKET_MAX) &&
+      errno != EPIPE && errno != ECONNRESET)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The agent cannot be told what to prepare: %s", g_strerror (errno));
+      return FALSE;
+    }
+  sandbox_clear_fd (&self->mount_fd);
+
+  return TRUE;
+}
+
+void
+sandbox_agent_channel_kill (SandboxAgentChannel *self)
+{
+  /* Two ways, for each may be too early or not allowed: the agent ends when the socket does, and the
+   * launcher's death takes along what it has built. The descriptors stay: others may be using them. */
+  shutdown (self->socket_fd, SHUT_RDWR);
+  if (self->launcher_fd >= 0)
+    syscall (SYS_pidfd_send_signal, self->launcher_fd, SIGKILL, NULL, 0);
+}
+
+typedef struct
+{
+  SandboxAgentChannel *channel;
+  GSourceFunc          func;
+  gpointer             data;
+  GDestroyNotify       notify;
+} LauncherWatch;
+
+static void
+launcher_watch_free (gpointer data)
+{
+  LauncherWatch *watch = data;
+
+  if (watch->notify != NULL)
+    watch->notify (watch->data);
+  g_object_unref (watch->channel);
+  g_free (watch);
+}
+
+static gboolean
+sandbox_agent_channel_launcher_ended_cb (int          fd,
+                                         GIOCondition condition,
+                                         gpointer     user_data)
+{
+  LauncherWatch *watch = user_data;
+
+  /* A host that ignores SIGCHLD gets no status; that it is over is all that counts. */
+  if (waitid (P_PIDFD, fd, &watch->channel->launcher_end, WEXITED | WNOHANG) < 0)
+    watch->channel->launcher_end.si_pid = -1;
+  watch->func (watch->data);
+
+  return G_SOURCE_REMOVE;
+}
+
+void
+sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
+                                      GSourceFunc          func,
+                                      gpointer             data,
+                                      GDestroyNotify       notify)
+{
+  g_autoptr (GSource) source = NULL;
+  LauncherWatch *watch = NULL;
+
+  if (self->launcher_fd < 0)
+    {
+      sandbox_worker_invoke (func, data, notify);
+      return;
+    }
+
+  watch = g_new (LauncherWatch, 1);
+  watch->channel = g_object_ref (self);
+  watch->func = func;
+  watch->data = data;
+  watch->notify = notify;
+  source = g_unix_fd_source_new (self->launcher_fd, G_IO_IN);
+  g_source_set_callback (source, G_SOURCE_FUNC (sandbox_agent_channel_launcher_ended_cb), watch, launcher_watch_free);
+  g_source_attach (source, sandbox_get_worker_context ());
+}
+
+/* What somebody said, as one line of text. */
+static char *
+sandbox_agent_channel_read_words (SandboxAgentChannel *self)
+{
+  char             words[WORDS_MAX];
+  ssize_t          size = self->words_fd >= 0 ? read (self->words_fd, words, sizeof words) : 0;
+  g_autofree char *text = NULL;
+
+  if (size <= 0)
+    return NULL;
+
+  text = g_utf8_make_valid (words, size);
+  for (char *at = text; *at != '\0'; at = g_utf8_next_char (at))
+    if (g_ascii_iscntrl (*at))
+      *at = ' ';
+  g_strstrip (text);
+
+  return text[0] != '\0' ? g_steal_pointer (&text) : NULL;
+}
+
+char *
+sandbox_agent_channel_describe_end (SandboxAgentChannel *self)
+{
+  g_autofree char *words = sandbox_agent_channel_read_words (self);
+  g_autofree char *end = NULL;
+
+  if (self->launcher_end.si_pid <= 0)
+    end = g_strdup ("its end is unknown");
+  else if (self->launcher_end.si_code == CLD_EXITED)
+    end = g_strdup_printf ("exit status %d", self->launcher_end.si_status);
+  else
+    end = g_strdup_printf ("signal %d", self->launcher_end.si_status);
+
+  return words != NULL ? g_strdup_printf ("%s; it said “%s”", end, words) : g_steal_pointer (&end);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <gio/gio.h>
+#include "sandbox-version-macros.h"
+
+G_BEGIN_DECLS
+
+/**
+ * SandboxAgentChannelFlags:
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_NONE: nothing
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS: the agent forbids further user namespaces
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS: the agent mounts a devpts of its own on `/dev/pts`
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID: commands cannot make files set-user-ID or set-group-ID; for
+ *   workspaces whose files belong to a user of the host
+ *
+ * What an agent prepares before it starts a command.
+ *
+ * Since: 1.0
+ */
+typedef enum /*< flags >*/
+{
+  SANDBOX_AGENT_CHANNEL_FLAGS_NONE = 0,
+  SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS = 1 << 0,
+  SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS = 1 << 1,
+  SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID = 1 << 2,
+} SandboxAgentChannelFlags;
+
+#define SANDBOX_TYPE_AGENT_CHANNEL (sandbox_agent_channel_get_type ())
+SANDBOX_AVAILABLE_IN_1_0
+G_DECLARE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, SANDBOX, AGENT_CHANNEL, GObject)
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxAgentChannel *sandbox_agent_channel_new_take_fd (int                      socket_fd,
+                                                        SandboxAgentChannelFlags flags) G_GNUC_WARN_UNUSED_RESULT;
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
+                                          guint64              device,
+                                          guint64              inode);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
+                                                 int                  mount_fd);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
+                                          int                  pid_fd,
+                                          int                  words_fd);
+
+G_END_DECLS

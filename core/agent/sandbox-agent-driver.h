@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <gio/gio.h>
+#include "sandbox-agent-channel.h"
+#include "sandbox-driver.h"
+#include "sandbox-limits.h"
+
+G_BEGIN_DECLS
+
+#define SANDBOX_TYPE_AGENT_DRIVER (sandbox_agent_driver_get_type ())
+SANDBOX_AVAILABLE_IN_1_0
+G_DECLARE_DERIVABLE_TYPE (SandboxAgentDriver, sandbox_agent_driver, SANDBOX, AGENT_DRIVER, GObject)
+
+/**
+ * SandboxAgentDriverClass:
+ * @parent_class: the parent
+ * @open_channel: opens a way to an agent
+ *
+ * What a driver over agents adds to [class@Sandbox.AgentDriver].
+ *
+ * Since: 1.0
+ */
+struct _SandboxAgentDriverClass
+{
+  GObjectClass parent_class;
+
+  /**
+   * SandboxAgentDriverClass::open_channel:
+   * @self: a driver
+   * @request: answered with a [class@Sandbox.AgentChannel]
+   * @error: return location for an error
+   *
+   * Opens a way to one agent that waits for its command. Called in any thread.
+   *
+   * Returns: whether the request was taken
+   *
+   * Since: 1.0
+   */
+  gboolean (*open_channel) (SandboxAgentDriver *self,
+                            SandboxRequest     *request,
+                            GError            **error);
+
+  /*< private >*/
+  gpointer _reserved[8];
+};
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *const *sandbox_agent_driver_get_environment (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxLimits *sandbox_agent_driver_get_limits (SandboxAgentDriver *self);
+
+G_END_DECLS

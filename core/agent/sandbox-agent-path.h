@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <gio/gio.h>
+#include "sandbox-version-macros.h"
+
+G_BEGIN_DECLS
+
+SANDBOX_AVAILABLE_IN_1_0
+char *sandbox_get_agent_path (GError **error);
+
+G_END_DECLS

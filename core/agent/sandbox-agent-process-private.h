@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-agent-channel.h"
+#include "sandbox-command.h"
+#include "sandbox-process.h"
+#include "sandbox-request.h"
+
+G_BEGIN_DECLS
+
+#define SANDBOX_TYPE_AGENT_PROCESS (sandbox_agent_process_get_type ())
+G_DECLARE_FINAL_TYPE (SandboxAgentProcess, sandbox_agent_process, SANDBOX, AGENT_PROCESS, SandboxProcess)
+
+/* Sends @command to the agent of @channel and answers @request with the process once its program runs. On
+ * the worker. @environment is the complete one of the command. */
+SandboxAgentProcess *sandbox_agent_process_start (SandboxAgentChannel *channel,
+                                                  SandboxCommand      *command,
+                                                  const char *const   *environment,
+                                                  SandboxRequest      *request);
+
+/* Ends it, however far it has come; the request is answered when nothing of it can run any more. From any
+ * thread. */
+void sandbox_agent_process_abort (SandboxAgentProcess *self);
+
+G_END_DECLS
