@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-trust-private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "sandbox-error.h"
+
+gboolean
+sandbox_trust_is_secure (void)
+{
+  return getauxval (AT_SECURE) != 0;
+}
+
+const char *
+sandbox_trust_variable (const char *value,
+                        gboolean    secure)
+{
+  if (secure || value == NULL || *value == '\0')
+    return NULL;
+
+  return value;
+}
+
+char **
+sandbox_trust_split_path (const char *value)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+  g_auto (GStrv) parts = g_strsplit (value != NULL ? value : "", ":", -1);
+
+  for (guint i = 0; parts[i] != NULL; i++)
+    {
+      if (g_path_is_absolute (parts[i]))
+        g_strv_builder_add (builder, parts[i]);
+      else if (*parts[i] != '\0')
+        g_debug ("No modules from %s: the path is not absolute", parts[i]);
+    }
+
+  return g_strv_builder_end (builder);
+}
+
+const char *
+sandbox_trust_refuse (const struct stat *st,
+                      uid_t              user)
+{
+  if (st->st_uid != 0 && st->st_uid != user)
+    return "it belongs to another user";
+
+  /* With an access control list, the bits of the group are the most that it gives to anyone. */
+  if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return "others can write to it";
+
+  return NULL;
+}
+
+/* The code is MODULE whatever the reason: it is a module that cannot be had. */
+static gboolean
+sandbox_trust_fail (GError    **error,
+                    const char *path,
+                    const char *reason)
+{
+  g_autofree char *display = g_filename_display_name (path);
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE, "Nothing is loaded from %s: %s", display, reason);
+
+  return FALSE;
+}
+
+gboolean
+sandbox_trust_directory (const char *path,
+                         GError    **error)
+{
+  const char *reason = NULL;
+  struct stat st;
+
+  if (stat (path, &st) != 0)
+    return sandbox_trust_fail (error, path, g_strerror (errno));
+
+  if (!S_ISDIR (st.st_mode))
+    return sandbox_trust_fail (error, path, g_strerror (ENOTDIR));
+
+  reason = sandbox_trust_refuse (&st, geteuid ());
+  if (reason != NULL)
+    return sandbox_trust_fail (error, path, reason);
+
+  return TRUE;
+}
+
+char *
+sandbox_trust_file (const char  *path,
+                    struct stat *st,
+                    GError     **error)
+{
+  g_autofree char *file = NULL;
+  g_autofree char *directory = NULL;
+  char            *real = realpath (path, NULL);
+  const char      *reason = NULL;
+  struct stat      found;
+
+  if (real == NULL)
+    {
+      sandbox_trust_fail (error, path, g_strerror (errno));
+      return NULL;
+    }
+
+  file = g_strdup (real);
+  free (real);
+  directory = g_path_get_dirname (file);
+  if (!sandbox_trust_directory (directory, error))
+    return NULL;
+
+  if (stat (file, &found) != 0)
+    reason = g_strerror (errno);
+  else if (!S_ISREG (found.st_mode))
+    reason = "it is not a regular file";
+  else
+    reason = sandbox_trust_refuse (&found, geteuid ());
+
+  if (reason != NULL)
+    {
+      sandbox_trust_fail (error, file, reason);
+      return NULL;
+    }
+
+  *st = found;
+
+  return g_steal_pointer (&file);
+}
