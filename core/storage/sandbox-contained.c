@@ -77,15 +77,15 @@ sandbox_contained_walk (int          dirfd,
       g_auto (SandboxFd) next = -1;
 
       *end = path + length;
-      if (length == 0 || length > NAME_MAX)
+      if (length > NAME_MAX)
         {
-          errno = length == 0 ? ENOENT : ENAMETOOLONG;
+          errno = ENAMETOOLONG;
           return -1;
         }
       memcpy (name, path, length);
       name[length] = '\0';
 
-      if (strcmp (name, "..") == 0)
+      if (length == 0 || strcmp (name, "..") == 0)
         {
           errno = EXDEV;
           return -1;
@@ -220,7 +220,12 @@ sandbox_contained_open_parent (SandboxContainedParent *self,
 
   self->fd = root;
   self->owned = -1;
-  self->name = path;
+  self->name = slash != NULL ? slash + 1 : path;
+  if (path[0] == '/' || strcmp (self->name, "..") == 0)
+    {
+      errno = EXDEV;
+      return FALSE;
+    }
   if (slash == NULL)
     return TRUE;
 
@@ -232,7 +237,6 @@ sandbox_contained_open_parent (SandboxContainedParent *self,
   memcpy (directory, path, slash - path);
   directory[slash - path] = '\0';
 
-  self->name = slash + 1;
   self->owned = sandbox_contained_open (root, directory, O_PATH | O_DIRECTORY);
   if (self->owned < 0 && errno == ENOENT && make)
     self->owned = sandbox_contained_make_directories (root, directory);
@@ -292,7 +296,7 @@ sandbox_contained_set_error (GError    **error,
 
   if (culprit != NULL)
     why = errsv == ELOOP ? "is a symbolic link" : errsv == ENOTDIR ? "is not a directory"
-                                                                   : "is a mount point";
+                                                                   : "leads out of the workspace";
 
   if (why != NULL)
     g_set_error (error, SANDBOX_ERROR, (int) sandbox_error_from_errno (errsv),

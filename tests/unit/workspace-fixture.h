@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <glib/gstdio.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox-contained-private.h"
+#include "sandbox-error.h"
+
+/* A workspace, and beside it what must never be touched: each test ends with a look at that, and at the
+ * number of open descriptors. */
+
+#define MARKER "the marker outside"
+
+typedef struct
+{
+  char *top;
+  char *inside;
+  char *outside;
+  int   root;
+  char *before; /* what is outside */
+  guint n_descriptors;
+} Fixture;
+
+static inline guint
+fixture_count_descriptors (void)
+{
+  g_autoptr (GDir) dir = g_dir_open ("/proc/self/fd", 0, NULL);
+  guint count = 0;
+
+  g_assert_nonnull (dir);
+  while (g_dir_read_name (dir) != NULL)
+    count++;
+
+  return count;
+}
+
+/* All that is known of a tree but times of access. */
+static inline void
+fixture_describe (GString    *string,
+                  const char *path)
+{
+  struct stat st;
+
+  g_assert_cmpint (lstat (path, &st), ==, 0);
+  g_string_append_printf (string, "%s %o %u %u %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld %" G_GINT64_FORMAT,
+                          path, st.st_mode, st.st_uid, st.st_gid, (guint64) st.st_ino,
+                          (gint64) st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (gint64) st.st_size);
+  if (S_ISREG (st.st_mode))
+    {
+      g_autofree char *content = NULL;
+
+      g_assert_true (g_file_get_contents (path, &content, NULL, NULL));
+      g_string_append_printf (string, " %s", content);
+    }
+  g_string_append_c (string, '\n');
+
+  if (S_ISDIR (st.st_mode))
+    {
+      g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+      const char *name;
+
+      g_assert_nonnull (dir);
+      while ((name = g_dir_read_name (dir)) != NULL)
+        {
+          g_autofree char *child = g_build_filename (path, name, NULL);
+
+          fixture_describe (string, child);
+        }
+    }
+}
+
+static inline char *
+fixture_look_outside (Fixture *fixture)
+{
+  g_autoptr (GString) string = g_string_new (NULL);
+
+  fixture_describe (string, fixture->outside);
+
+  return g_string_free (g_steal_pointer (&string), FALSE);
+}
+
+static inline void
+fixture_make_outside (Fixture    *fixture,
+                      const char *name)
+{
+  g_autofree char *path = g_build_filename (fixture->outside, name, NULL);
+
+  g_assert_true (g_file_set_contents (path, MARKER, -1, NULL));
+}
+
+static inline void
+fixture_set_up (Fixture      *fixture,
+                gconstpointer walk)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *sub = NULL;
+
+  sandbox_contained_always_walk = GPOINTER_TO_INT (walk);
+  fixture->n_descriptors = fixture_count_descriptors ();
+  fixture->top = g_dir_make_tmp ("sandbox-workspace-XXXXXX", &error);
+  g_assert_no_error (error);
+  fixture->inside = g_build_filename (fixture->top, "inside", NULL);
+  fixture->outside = g_build_filename (fixture->top, "outside", NULL);
+  g_assert_cmpint (g_mkdir (fixture->inside, 0755), ==, 0);
+  g_assert_cmpint (g_mkdir (fixture->outside, 0755), ==, 0);
+
+  /* Names that the tests have inside too, so that a step too far finds something. */
+  sub = g_build_filename (fixture->outside, "sub", NULL);
+  g_assert_cmpint (g_mkdir (sub, 0500), ==, 0);
+  fixture_make_outside (fixture, "secret");
+  fixture_make_outside (fixture, "x");
+  fixture_make_outside (fixture, "y");
+
+  fixture->root = open (fixture->inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  g_assert_cmpint (fixture->root, >=, 0);
+  fixture->before = fixture_look_outside (fixture);
+}
+
+static inline void
+fixture_tear_down (Fixture      *fixture,
+                   gconstpointer walk)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *after = fixture_look_outside (fixture);
+  g_autofree char *name = g_path_get_basename (fixture->top);
+  int              parent = open (g_get_tmp_dir (), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  g_assert_cmpstr (after, ==, fixture->before);
+
+  close (fixture->root);
+  sandbox_contained_remove (parent, name, SANDBOX_REMOVE_FLAGS_RECURSIVE, NULL, NULL, &error);
+  g_assert_no_error (error);
+  close (parent);
+  g_assert_cmpuint (fixture_count_descriptors (), ==, fixture->n_descriptors);
+  sandbox_contained_always_walk = FALSE;
+
+  g_free (fixture->top);
+  g_free (fixture->inside);
+  g_free (fixture->outside);
+  g_free (fixture->before);
+}
+
+/* What a guest does, by plain calls. */
+
+static inline void
+guest_make_file (Fixture    *fixture,
+                 const char *path,
+                 const char *content)
+{
+  int    fd = openat (fixture->root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  size_t size = strlen (content);
+
+  g_assert_cmpint (fd, >=, 0);
+  g_assert_cmpint (write (fd, content, size), ==, (ssize_t) size);
+  g_assert_cmpint (close (fd), ==, 0);
+}
+
+static inline void
+guest_make_directory (Fixture    *fixture,
+                      const char *path)
+{
+  g_assert_cmpint (mkdirat (fixture->root, path, 0755), ==, 0);
+}
+
+static inline void
+guest_make_link (Fixture    *fixture,
+                 const char *target,
+                 const char *path)
+{
+  g_assert_cmpint (symlinkat (target, fixture->root, path), ==, 0);
+}
+
+static inline gboolean
+guest_has (Fixture    *fixture,
+           const char *path)
+{
+  struct stat st;
+
+  return fstatat (fixture->root, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static inline mode_t
+guest_get_mode (Fixture    *fixture,
+                const char *path)
+{
+  struct stat st;
+
+  g_assert_cmpint (fstatat (fixture->root, path, &st, AT_SYMLINK_NOFOLLOW), ==, 0);
+
+  return st.st_mode & 07777;
+}
+
+static inline void
+guest_assert_content (Fixture    *fixture,
+                      const char *path,
+                      const char *content)
+{
+  char    buffer[4096];
+  int     fd = openat (fixture->root, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  ssize_t length;
+
+  g_assert_cmpint (fd, >=, 0);
+  length = read (fd, buffer, sizeof buffer - 1);
+  g_assert_cmpint (length, >=, 0);
+  close (fd);
+  buffer[length] = '\0';
+  g_assert_cmpstr (buffer, ==, content);
+}
+
+/* How many entries a directory has, those with a leading dot too. */
+static inline guint
+guest_count (Fixture    *fixture,
+             const char *path)
+{
+  int   fd = openat (fixture->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR  *dir = fdopendir (fd);
+  guint count = 0;
+
+  g_assert_nonnull (dir);
+  while (readdir (dir) != NULL)
+    count++;
+  closedir (dir);
+
+  return count - 2;
+}
+
+/* Mounts are only to be had in a namespace of our own. */
+static inline void
+guest_enter_mount_namespace (Fixture *fixture)
+{
+  uid_t uid = geteuid ();
+  gid_t gid = getegid ();
+
+  if (uid != 0)
+    {
+      g_autofree char  *uid_map = g_strdup_printf ("%u %u 1", uid, uid);
+      g_autofree char  *gid_map = g_strdup_printf ("%u %u 1", gid, gid);
+      const char *const files[] = { "setgroups", "deny", "uid_map", uid_map, "gid_map", gid_map };
+
+      g_assert_cmpint (unshare (CLONE_NEWUSER | CLONE_NEWNS), ==, 0);
+      for (gsize i = 0; i < G_N_ELEMENTS (files); i += 2)
+        {
+          g_autofree char *path = g_build_filename ("/proc/self", files[i], NULL);
+          int              fd = open (path, O_WRONLY | O_CLOEXEC);
+
+          g_assert_cmpint (fd, >=, 0);
+          g_assert_cmpint (write (fd, files[i + 1], strlen (files[i + 1])), ==, (ssize_t) strlen (files[i + 1]));
+          close (fd);
+        }
+    }
+  else
+    g_assert_cmpint (unshare (CLONE_NEWNS), ==, 0);
+  g_assert_cmpint (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), ==, 0);
+
+  /* The old descriptor stays in the old namespace. */
+  close (fixture->root);
+  fixture->root = open (fixture->inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  g_assert_cmpint (fixture->root, >=, 0);
+}
