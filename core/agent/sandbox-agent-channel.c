@@ -106,7 +106,7 @@ sandbox_agent_channel_init (SandboxAgentChannel *self)
 
 /**
  * sandbox_agent_channel_new_take_fd:
- * @socket_fd: (transfer full): the host's end of a `SOCK_SEQPACKET` socket; it is closed with the channel
+ * @socket_fd: the host's end of a `SOCK_SEQPACKET` socket; it is closed with the channel
  * @flags: what the agent prepares
  *
  * Makes a channel over a socket to an agent, which need not have started yet.
@@ -154,7 +154,7 @@ sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
 /**
  * sandbox_agent_channel_take_workspace_mount:
  * @self: a channel
- * @mount_fd: (transfer full): a detached mount
+ * @mount_fd: a detached mount, which the plan takes over
  *
  * Sets the mount that the agent attaches as its workspace.
  *
@@ -174,8 +174,8 @@ sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
 /**
  * sandbox_agent_channel_take_launcher:
  * @self: a channel
- * @pid_fd: (transfer full): a pidfd of the child process that builds the sandbox
- * @words_fd: (transfer full): where what it says is read from, non-blocking, or -1
+ * @pid_fd: a pidfd of the child process that builds the sandbox, which the channel takes over
+ * @words_fd: where what it says is read from, non-blocking, or -1
  *
  * Sets the child process that builds the sandbox. It is reaped, and killed with the channel.
  *
