@@ -382,16 +382,20 @@ sandbox_workspace_job_pool_cb (gpointer data,
   SandboxWorkspaceJob *self = data;
   g_autoptr (GBytes) answer = NULL;
   g_autoptr (GError) error = NULL;
+  gboolean done;
 
-  if (sandbox_workspace_job_work (self, &answer, &error))
+  done = sandbox_workspace_job_work (self, &answer, &error);
+
+  /* Before anybody is told, who may take the end of the call for the end of all that it holds. */
+  g_clear_pointer (&self->bytes, g_bytes_unref);
+  g_clear_object (&self->workspace);
+  g_clear_pointer (&self->path, g_free);
+
+  if (done)
     sandbox_workspace_job_answer (self, answer);
   else
     sandbox_request_return_error (self->request, error);
-
-  g_clear_pointer (&self->bytes, g_bytes_unref);
   g_object_unref (self->request);
-  g_object_unref (self->workspace);
-  g_free (self->path);
   g_free (self);
 }
 
