@@ -58,9 +58,10 @@ refuse (SandboxNetworkPolicy *policy,
 {
   g_autoptr (SandboxNetworkPolicy) before = sandbox_network_policy_freeze (policy);
   g_autoptr (GVariant) taken = headers != NULL ? g_variant_ref_sink (headers) : NULL;
+  g_autofree char *shown = g_strescape (origin, NULL);
   g_autoptr (GError) error = NULL;
 
-  g_test_message ("%s", origin);
+  g_test_message ("%s", shown);
   g_assert_false (sandbox_network_policy_add_origin (policy, origin, taken, &error));
   g_assert_error (error, SANDBOX_ERROR, code);
   g_assert_true (sandbox_network_policy_equal (policy, before));
