@@ -476,8 +476,8 @@ sandbox_agent_process_silent_error (SandboxAgentProcess *self)
 static void
 sandbox_agent_process_check (SandboxAgentProcess *self)
 {
-  g_autoptr (SandboxAgentProcess) keep G_GNUC_UNUSED = g_object_ref (self);
-  gboolean                             init_ended = self->init_fd >= 0 && self->init_watch == NULL;
+  g_autoptr (SandboxAgentProcess) keep = g_object_ref (self);
+  gboolean init_ended = self->init_fd >= 0 && self->init_watch == NULL;
 
   if (self->phase == PHASE_OVER)
     return;

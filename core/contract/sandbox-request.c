@@ -163,10 +163,10 @@ static void
 sandbox_request_abandon (SandboxRequest *self,
                          GError         *error)
 {
-  g_autoptr (SandboxRequest) keep G_GNUC_UNUSED = g_object_ref (self);
-  GTask                          *task = NULL;
-  SandboxAnswerFunc               func = NULL;
-  gpointer                        func_data = NULL;
+  g_autoptr (SandboxRequest) keep = g_object_ref (self);
+  GTask            *task = NULL;
+  SandboxAnswerFunc func = NULL;
+  gpointer          func_data = NULL;
 
   g_mutex_lock (&self->lock);
   if (self->state != STATE_OPEN)
@@ -192,14 +192,14 @@ sandbox_request_settle (SandboxRequest *self,
                         gpointer        answer,
                         GError         *error)
 {
-  g_autoptr (SandboxRequest) keep G_GNUC_UNUSED = g_object_ref (self);
-  SandboxRequestState             before;
-  GTask                          *task = NULL;
-  SandboxAnswerFunc               func = NULL;
-  gpointer                        func_data = NULL;
-  gpointer                        kept = NULL;
-  GDestroyNotify                  kept_notify = NULL;
-  gboolean                        unwanted = FALSE;
+  g_autoptr (SandboxRequest) keep = g_object_ref (self);
+  SandboxRequestState before;
+  GTask              *task = NULL;
+  SandboxAnswerFunc   func = NULL;
+  gpointer            func_data = NULL;
+  gpointer            kept = NULL;
+  GDestroyNotify      kept_notify = NULL;
+  gboolean            unwanted = FALSE;
 
   g_mutex_lock (&self->lock);
   before = self->state;

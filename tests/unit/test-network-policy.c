@@ -61,7 +61,7 @@ refuse (SandboxNetworkPolicy *policy,
   g_autofree char *shown = g_strescape (origin, NULL);
   g_autoptr (GError) error = NULL;
 
-  g_test_message ("%s", shown);
+  g_test_message ("%.200s", shown);
   g_assert_false (sandbox_network_policy_add_origin (policy, origin, taken, &error));
   g_assert_error (error, SANDBOX_ERROR, code);
   g_assert_true (sandbox_network_policy_equal (policy, before));
