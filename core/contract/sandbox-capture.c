@@ -13,6 +13,7 @@ typedef struct
   GByteArray     *data;
   GBytes         *bytes; /* once ended */
   char           *buffer;
+  gboolean        reading;
 } CaptureStream;
 
 struct _SandboxCapture
@@ -60,14 +61,22 @@ sandbox_capture_unref (SandboxCapture *self)
 }
 
 static void
+sandbox_capture_close (CaptureStream *stream)
+{
+  g_clear_pointer (&stream->buffer, g_free);
+  if (stream->stream != NULL)
+    g_input_stream_close_async (stream->stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+}
+
+static void
 sandbox_capture_stream_ended (CaptureStream *stream)
 {
   SandboxCapture *self = stream->capture;
 
   stream->bytes = g_byte_array_free_to_bytes (g_steal_pointer (&stream->data));
-  g_clear_pointer (&stream->buffer, g_free);
-  if (stream->stream != NULL)
-    g_input_stream_close_async (stream->stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  /* A read that is still out has the buffer, and closes when it comes back. */
+  if (!stream->reading)
+    sandbox_capture_close (stream);
 
   if (--self->open == 0)
     {
@@ -100,7 +109,10 @@ sandbox_capture_read_cb (GObject      *object,
   SandboxCapture *self = stream->capture;
   gssize          size = g_input_stream_read_finish (G_INPUT_STREAM (object), result, NULL);
 
-  if (size > 0)
+  stream->reading = FALSE;
+  if (stream->bytes != NULL)
+    sandbox_capture_close (stream);
+  else if (size > 0)
     {
       sandbox_capture_take (stream, size);
       sandbox_capture_read (stream);
@@ -119,6 +131,7 @@ static void
 sandbox_capture_read (CaptureStream *stream)
 {
   sandbox_capture_ref (stream->capture);
+  stream->reading = TRUE;
   g_input_stream_read_async (stream->stream, stream->buffer, CAPTURE_BUFFER_SIZE, G_PRIORITY_DEFAULT,
                              stream->capture->cut, sandbox_capture_read_cb, stream);
 }
@@ -133,7 +146,7 @@ sandbox_capture_start_cb (gpointer user_data)
       CaptureStream *stream = &self->streams[i];
 
       stream->data = g_byte_array_new ();
-      if (stream->stream == NULL)
+      if (stream->stream == NULL || g_cancellable_is_cancelled (self->cut))
         {
           sandbox_capture_stream_ended (stream);
           continue;
@@ -179,10 +192,25 @@ sandbox_capture_start (SandboxCapture *self)
                          (GDestroyNotify) sandbox_capture_unref);
 }
 
+/* Does not wait for the cancelled reads: a driver's stream may block and know nothing of that. */
+static gboolean
+sandbox_capture_cut_cb (gpointer user_data)
+{
+  SandboxCapture *self = user_data;
+
+  for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
+    if (self->streams[i].data != NULL)
+      sandbox_capture_stream_ended (&self->streams[i]);
+
+  return G_SOURCE_REMOVE;
+}
+
 void
 sandbox_capture_cut (SandboxCapture *self)
 {
   g_cancellable_cancel (self->cut);
+  sandbox_worker_invoke (sandbox_capture_cut_cb, sandbox_capture_ref (self),
+                         (GDestroyNotify) sandbox_capture_unref);
 }
 
 GBytes *

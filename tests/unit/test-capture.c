@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-capture-private.h"
+
+#include "sandbox-worker-private.h"
+
+#include "../common/test-helpers.h"
+
+#include <fcntl.h>
+#include <gio/gunixinputstream.h>
+#include <unistd.h>
+
+typedef struct
+{
+  SandboxCapture *capture;
+  int             full;
+  int             drained;
+  int             freed;
+  int             elsewhere; /* calls that were not made on the worker */
+} Fixture;
+
+static void
+count (int *counter,
+       int *elsewhere)
+{
+  if (!sandbox_worker_is_current ())
+    g_atomic_int_inc (elsewhere);
+  g_atomic_int_inc (counter);
+}
+
+static void
+full_cb (gpointer user_data)
+{
+  Fixture *fixture = user_data;
+
+  count (&fixture->full, &fixture->elsewhere);
+}
+
+static void
+drained_cb (gpointer user_data)
+{
+  Fixture *fixture = user_data;
+
+  count (&fixture->drained, &fixture->elsewhere);
+}
+
+static void
+freed_cb (gpointer user_data)
+{
+  Fixture *fixture = user_data;
+
+  count (&fixture->freed, &fixture->elsewhere);
+}
+
+/* @output and @errors are taken. */
+static void
+fixture_start (Fixture      *fixture,
+               GInputStream *output,
+               GInputStream *errors,
+               guint64       max)
+{
+  memset (fixture, 0, sizeof *fixture);
+  fixture->capture = sandbox_capture_new (output, errors, max, full_cb, drained_cb, fixture, freed_cb);
+  g_clear_object (&output);
+  g_clear_object (&errors);
+  sandbox_capture_start (fixture->capture);
+}
+
+static void
+fixture_wait (Fixture *fixture)
+{
+  test_wait (g_atomic_int_get (&fixture->freed) > 0);
+  g_assert_cmpint (g_atomic_int_get (&fixture->drained), ==, 1);
+  g_assert_cmpint (g_atomic_int_get (&fixture->freed), ==, 1);
+  g_assert_cmpint (g_atomic_int_get (&fixture->elsewhere), ==, 0);
+}
+
+static GInputStream *
+make_stream (gsize size,
+             char  fill)
+{
+  char *data = g_malloc (size + 1);
+
+  memset (data, fill, size + 1);
+
+  return g_memory_input_stream_new_from_data (data, size, g_free);
+}
+
+static GInputStream *
+make_pipe (int *write_end)
+{
+  int ends[2];
+
+  g_assert_cmpint (pipe2 (ends, O_CLOEXEC), ==, 0);
+  *write_end = ends[1];
+
+  return g_unix_input_stream_new (ends[0], TRUE);
+}
+
+static void
+test_bound (void)
+{
+  static const struct
+  {
+    gsize output;
+    gsize errors;
+    gsize omitted;
+  } cases[] = {
+    { 0, 0, 0 },
+    { 999, 0, 0 },
+    { 1000, 0, 0 },
+    { 1001, 0, 1 },
+    { 0, 1000, 0 },
+    { 0, 1001, 1 },
+    { 500, 499, 0 },
+    { 500, 500, 0 },
+    { 500, 501, 1 },
+    { 501, 500, 1 },
+    { 300000, 300000, 599000 },
+  };
+
+  g_test_summary ("Both streams share one bound, exact to the byte, and what is over it is counted");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Fixture fixture;
+      gsize   kept = 0;
+
+      fixture_start (&fixture, make_stream (cases[i].output, 'o'), make_stream (cases[i].errors, 'e'), 1000);
+      fixture_wait (&fixture);
+
+      kept = g_bytes_get_size (sandbox_capture_get_output (fixture.capture)) +
+             g_bytes_get_size (sandbox_capture_get_errors (fixture.capture));
+      g_assert_cmpuint (kept, ==, cases[i].output + cases[i].errors - cases[i].omitted);
+      g_assert_cmpuint (sandbox_capture_get_omitted (fixture.capture), ==, cases[i].omitted);
+      g_assert_cmpint (fixture.full, ==, cases[i].omitted > 0 ? 1 : 0);
+      sandbox_capture_unref (fixture.capture);
+    }
+}
+
+static void
+test_content (void)
+{
+  Fixture          fixture;
+  int              ends[2];
+  g_autofree char *data = g_malloc (200000);
+
+  g_test_summary ("Each stream is kept whole and apart from the other");
+
+  for (guint i = 0; i < 200000; i++)
+    data[i] = (char) (i * 7);
+
+  fixture_start (&fixture, g_memory_input_stream_new_from_data (data, 200000, NULL), make_pipe (&ends[1]), 1 << 20);
+  g_assert_cmpint (write (ends[1], "oh ", 3), ==, 3);
+  test_run_for (5);
+  g_assert_cmpint (write (ends[1], "no", 2), ==, 2);
+  close (ends[1]);
+  fixture_wait (&fixture);
+
+  g_assert_cmpmem (g_bytes_get_data (sandbox_capture_get_output (fixture.capture), NULL),
+                   g_bytes_get_size (sandbox_capture_get_output (fixture.capture)), data, 200000);
+  test_assert_bytes (sandbox_capture_get_errors (fixture.capture), "oh no");
+  sandbox_capture_unref (fixture.capture);
+}
+
+static void
+test_missing (void)
+{
+  Fixture fixture;
+
+  g_test_summary ("A stream that is not there has ended already");
+
+  fixture_start (&fixture, make_stream (5, 'o'), NULL, 10);
+  fixture_wait (&fixture);
+  test_assert_bytes (sandbox_capture_get_output (fixture.capture), "ooooo");
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_errors (fixture.capture)), ==, 0);
+  sandbox_capture_unref (fixture.capture);
+
+  fixture_start (&fixture, NULL, NULL, 10);
+  fixture_wait (&fixture);
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_output (fixture.capture)), ==, 0);
+  sandbox_capture_unref (fixture.capture);
+}
+
+static void
+test_cut (void)
+{
+  Fixture fixture;
+  int     ends[2];
+
+  g_test_summary ("A stream that does not end is cut, and what came before is kept");
+
+  fixture_start (&fixture, make_pipe (&ends[0]), make_pipe (&ends[1]), 100);
+  g_assert_cmpint (write (ends[0], "before", 6), ==, 6);
+  close (ends[1]);
+  test_run_for (50);
+  g_assert_cmpint (g_atomic_int_get (&fixture.drained), ==, 0);
+  sandbox_capture_cut (fixture.capture);
+  sandbox_capture_cut (fixture.capture);
+  fixture_wait (&fixture);
+
+  test_assert_bytes (sandbox_capture_get_output (fixture.capture), "before");
+  sandbox_capture_unref (fixture.capture);
+  close (ends[0]);
+}
+
+static void
+test_cut_early (void)
+{
+  Fixture fixture;
+  int     write_end = -1;
+
+  g_test_summary ("A capture that is cut before it has begun ends too");
+
+  memset (&fixture, 0, sizeof fixture);
+  {
+    g_autoptr (GInputStream) output = make_pipe (&write_end);
+
+    fixture.capture = sandbox_capture_new (output, NULL, 10, full_cb, drained_cb, &fixture, freed_cb);
+  }
+  sandbox_capture_cut (fixture.capture);
+  sandbox_capture_start (fixture.capture);
+  fixture_wait (&fixture);
+  sandbox_capture_unref (fixture.capture);
+  close (write_end);
+}
+
+/* A stream of a driver that blocks in its read and knows nothing of cancellation. */
+#define TEST_TYPE_BLOCKER (test_blocker_get_type ())
+G_DECLARE_FINAL_TYPE (TestBlocker, test_blocker, TEST, BLOCKER, GInputStream)
+
+struct _TestBlocker
+{
+  GInputStream parent_instance;
+
+  GMutex   lock;
+  GCond    changed;
+  gboolean open;
+  gboolean reading;
+};
+
+G_DEFINE_FINAL_TYPE (TestBlocker, test_blocker, G_TYPE_INPUT_STREAM)
+
+static gssize
+test_blocker_read (GInputStream *stream,
+                   void         *buffer,
+                   gsize         count_bytes,
+                   GCancellable *cancellable,
+                   GError      **error)
+{
+  TestBlocker *self = TEST_BLOCKER (stream);
+
+  g_mutex_lock (&self->lock);
+  self->reading = TRUE;
+  g_cond_broadcast (&self->changed);
+  while (!self->open)
+    g_cond_wait (&self->changed, &self->lock);
+  self->reading = FALSE;
+  g_mutex_unlock (&self->lock);
+  memset (buffer, 'l', count_bytes);
+
+  return count_bytes;
+}
+
+static void
+test_blocker_finalize (GObject *object)
+{
+  TestBlocker *self = TEST_BLOCKER (object);
+
+  g_cond_clear (&self->changed);
+  g_mutex_clear (&self->lock);
+
+  G_OBJECT_CLASS (test_blocker_parent_class)->finalize (object);
+}
+
+static void
+test_blocker_class_init (TestBlockerClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = test_blocker_finalize;
+  G_INPUT_STREAM_CLASS (klass)->read_fn = test_blocker_read;
+}
+
+static void
+test_blocker_init (TestBlocker *self)
+{
+  g_mutex_init (&self->lock);
+  g_cond_init (&self->changed);
+}
+
+static void
+test_blocker_set_open (TestBlocker *self)
+{
+  g_mutex_lock (&self->lock);
+  self->open = TRUE;
+  g_cond_broadcast (&self->changed);
+  g_mutex_unlock (&self->lock);
+}
+
+static gboolean
+test_blocker_is_reading (TestBlocker *self)
+{
+  gboolean reading = FALSE;
+
+  g_mutex_lock (&self->lock);
+  reading = self->reading;
+  g_mutex_unlock (&self->lock);
+
+  return reading;
+}
+
+static void
+test_cut_blocked (void)
+{
+  Fixture      fixture;
+  TestBlocker *blocker = g_object_new (TEST_TYPE_BLOCKER, NULL);
+  gint64       before = 0;
+
+  g_test_summary ("A stream whose read never returns does not keep the caller; what it gives later is dropped");
+
+  fixture_start (&fixture, g_object_ref (G_INPUT_STREAM (blocker)), make_stream (3, 'e'), 10);
+  test_wait (test_blocker_is_reading (blocker));
+  before = g_get_monotonic_time ();
+  sandbox_capture_cut (fixture.capture);
+  fixture_wait (&fixture);
+  g_assert_cmpint (g_get_monotonic_time () - before, <, 5 * G_USEC_PER_SEC);
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_output (fixture.capture)), ==, 0);
+  test_assert_bytes (sandbox_capture_get_errors (fixture.capture), "eee");
+  g_assert_true (test_blocker_is_reading (blocker));
+
+  test_blocker_set_open (blocker);
+  test_wait (!test_blocker_is_reading (blocker));
+  test_run_for (20);
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_output (fixture.capture)), ==, 0);
+  g_assert_cmpuint (sandbox_capture_get_omitted (fixture.capture), ==, 0);
+  g_assert_cmpint (g_atomic_int_get (&fixture.drained), ==, 1);
+  sandbox_capture_unref (fixture.capture);
+  test_wait (G_OBJECT (blocker)->ref_count == 1);
+  g_object_unref (blocker);
+}
+
+static void
+test_broken (void)
+{
+  Fixture fixture;
+  int     fd = open ("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+  g_test_summary ("A stream that breaks has ended");
+
+  g_assert_cmpint (fd, >=, 0);
+  fixture_start (&fixture, g_unix_input_stream_new (fd, TRUE), make_stream (3, 'e'), 10);
+  fixture_wait (&fixture);
+  test_assert_bytes (sandbox_capture_get_errors (fixture.capture), "eee");
+  sandbox_capture_unref (fixture.capture);
+}
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+
+  g_test_add_func ("/capture/bound", test_bound);
+  g_test_add_func ("/capture/content", test_content);
+  g_test_add_func ("/capture/missing", test_missing);
+  g_test_add_func ("/capture/cut", test_cut);
+  g_test_add_func ("/capture/cut-early", test_cut_early);
+  g_test_add_func ("/capture/cut-blocked", test_cut_blocked);
+  g_test_add_func ("/capture/broken", test_broken);
+
+  return g_test_run ();
+}
