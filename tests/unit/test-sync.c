@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-sync-private.h"
+#include "sandbox-worker-private.h"
+
+#include "../common/test-helpers.h"
+
+/* Answers a task on the worker, as most calls of the library end. */
+static gboolean
+answer_on_worker_cb (gpointer data)
+{
+  g_task_return_boolean (data, TRUE);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+work_async (GAsyncReadyCallback callback,
+            gpointer            user_data)
+{
+  sandbox_worker_invoke (answer_on_worker_cb, g_task_new (NULL, NULL, callback, user_data), g_object_unref);
+}
+
+static void
+work (SandboxDispatcher *dispatcher)
+{
+  SandboxSync sync;
+
+  sandbox_sync_begin (&sync, dispatcher);
+  work_async (sandbox_sync_cb, &sync);
+  g_assert_true (g_task_propagate_boolean (G_TASK (sandbox_sync_wait (&sync)), NULL));
+  sandbox_sync_end (&sync);
+}
+
+static void
+test_no_loop (void)
+{
+  g_test_summary ("A synchronous call needs no main loop, and leaves the context of the thread as it was");
+
+  g_assert_false (sandbox_sync_is_below ());
+  work (NULL);
+  g_assert_null (g_main_context_get_thread_default ());
+  g_assert_false (sandbox_sync_is_below ());
+}
+
+static gpointer
+own_context_thread (gpointer data)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+
+  g_main_context_push_thread_default (context);
+  work (NULL);
+  g_assert_true (g_main_context_get_thread_default () == context);
+  g_main_context_pop_thread_default (context);
+  work (NULL);
+
+  return NULL;
+}
+
+static void
+test_own_context (void)
+{
+  g_test_summary ("A thread with a context of its own, or none, can call too");
+
+  g_thread_join (g_thread_new ("own", own_context_thread, NULL));
+}
+
+static gboolean
+nested_cb (gpointer data)
+{
+  int *depth = data;
+
+  if (--*depth > 0)
+    {
+      g_autoptr (GSource) source = g_idle_source_new ();
+
+      g_source_set_callback (source, nested_cb, depth, NULL);
+      g_source_attach (source, g_main_context_get_thread_default ());
+    }
+  work (NULL);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+test_nested (void)
+{
+  SandboxSync sync;
+  SandboxSync inner;
+
+  g_test_summary ("A callback below a synchronous call may make another, each on a context of its own");
+
+  sandbox_sync_begin (&sync, NULL);
+  g_assert_true (sandbox_sync_is_below ());
+  sandbox_sync_begin (&inner, NULL);
+  g_assert_true (inner.context != sync.context);
+  g_assert_true (sandbox_sync_is_below ());
+  work_async (sandbox_sync_cb, &inner);
+  sandbox_sync_wait (&inner);
+  sandbox_sync_end (&inner);
+  g_assert_true (g_main_context_get_thread_default () == sync.context);
+  g_assert_true (sandbox_sync_is_below ());
+  work_async (sandbox_sync_cb, &sync);
+  sandbox_sync_wait (&sync);
+  sandbox_sync_end (&sync);
+  g_assert_false (sandbox_sync_is_below ());
+}
+
+static void
+test_from_loop (void)
+{
+  int depth = 3;
+
+  g_test_summary ("A call from the thread of a main loop returns although that loop does not run meanwhile");
+
+  g_idle_add (nested_cb, &depth);
+  test_wait (depth == 0);
+}
+
+static void
+test_below_own_context (void)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  SandboxSync sync;
+
+  g_test_summary ("Who pushes a context of its own below a synchronous call is not below it any more");
+
+  sandbox_sync_begin (&sync, NULL);
+  g_main_context_push_thread_default (context);
+  g_assert_false (sandbox_sync_is_below ());
+  g_main_context_pop_thread_default (context);
+  g_assert_true (sandbox_sync_is_below ());
+  work_async (sandbox_sync_cb, &sync);
+  sandbox_sync_wait (&sync);
+  sandbox_sync_end (&sync);
+}
+
+/* ---- Where code of the host runs */
+
+typedef struct
+{
+  GMutex   lock;
+  GThread *thread;
+  int      runs;
+} Hook;
+
+static gboolean
+hook_cb (gpointer data)
+{
+  Hook *hook = data;
+
+  g_mutex_lock (&hook->lock);
+  hook->thread = g_thread_self ();
+  hook->runs++;
+  g_mutex_unlock (&hook->lock);
+
+  return G_SOURCE_REMOVE;
+}
+
+static int
+hook_get_runs (Hook *hook)
+{
+  int runs = 0;
+
+  g_mutex_lock (&hook->lock);
+  runs = hook->runs;
+  g_mutex_unlock (&hook->lock);
+
+  return runs;
+}
+
+static void
+test_home (void)
+{
+  SandboxDispatcher *dispatcher = sandbox_dispatcher_new ();
+  Hook               hook = { 0 };
+
+  g_test_summary ("Outside of synchronous calls, code of the host runs in the context where the session was made");
+
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 0);
+  test_wait (hook_get_runs (&hook) == 1);
+  g_assert_true (hook.thread == g_thread_self ());
+  sandbox_dispatcher_unref (dispatcher);
+}
+
+static gpointer
+home_below_sync_thread (gpointer data)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  g_autoptr (SandboxDispatcher) dispatcher = NULL;
+  SandboxSync outer;
+  SandboxSync inner;
+  Hook        hook = { 0 };
+
+  g_main_context_push_thread_default (context);
+  sandbox_sync_begin (&outer, NULL);
+  sandbox_sync_begin (&inner, NULL);
+  dispatcher = sandbox_dispatcher_new ();
+  work_async (sandbox_sync_cb, &inner);
+  sandbox_sync_wait (&inner);
+  sandbox_sync_end (&inner);
+  work_async (sandbox_sync_cb, &outer);
+  sandbox_sync_wait (&outer);
+  sandbox_sync_end (&outer);
+
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  test_wait (hook_get_runs (&hook) == 1);
+  g_main_context_pop_thread_default (context);
+
+  return NULL;
+}
+
+static void
+test_home_below_sync (void)
+{
+  SandboxSync        sync;
+  SandboxDispatcher *dispatcher = NULL;
+  Hook               hook = { 0 };
+
+  g_test_summary ("A session that is made in a synchronous call has its home in the caller's context");
+
+  sandbox_sync_begin (&sync, NULL);
+  dispatcher = sandbox_dispatcher_new ();
+  work_async (sandbox_sync_cb, &sync);
+  sandbox_sync_wait (&sync);
+  sandbox_sync_end (&sync);
+
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  test_wait (hook_get_runs (&hook) == 1);
+  sandbox_dispatcher_unref (dispatcher);
+
+  g_thread_join (g_thread_new ("home", home_below_sync_thread, NULL));
+}
+
+typedef struct
+{
+  SandboxDispatcher *dispatcher;
+  Hook              *hook;
+  GTask             *task;
+} Inside;
+
+/* A hook first, the answer once it has run. */
+static gpointer
+inside_thread (gpointer data)
+{
+  Inside *inside = data;
+
+  sandbox_dispatcher_invoke (inside->dispatcher, hook_cb, inside->hook, NULL);
+  while (hook_get_runs (inside->hook) == 0)
+    g_usleep (100);
+  g_task_return_boolean (inside->task, TRUE);
+  g_clear_object (&inside->task);
+
+  return NULL;
+}
+
+static gpointer
+blocked_thread (gpointer data)
+{
+  Inside      inside = *(Inside *) data;
+  SandboxSync sync;
+  GThread    *thread = NULL;
+
+  sandbox_sync_begin (&sync, inside.dispatcher);
+  inside.task = g_task_new (NULL, NULL, sandbox_sync_cb, &sync);
+  thread = g_thread_new ("inside", inside_thread, &inside);
+  g_assert_true (g_task_propagate_boolean (G_TASK (sandbox_sync_wait (&sync)), NULL));
+  sandbox_sync_end (&sync);
+  g_thread_join (thread);
+
+  return g_thread_self ();
+}
+
+static void
+test_blocked (void)
+{
+  g_autoptr (SandboxDispatcher) dispatcher = sandbox_dispatcher_new ();
+  Hook   hook = { 0 };
+  Inside inside = { dispatcher, &hook, NULL };
+
+  g_test_summary ("While a thread blocks in a call, code of the host runs in that thread");
+
+  blocked_thread (&inside);
+  g_assert_true (hook.thread == g_thread_self ());
+
+  hook.runs = 0;
+  g_assert_true (g_thread_join (g_thread_new ("blocked", blocked_thread, &inside)) == hook.thread);
+  g_assert_true (hook.thread != g_thread_self ());
+
+  hook.runs = 0;
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  test_wait (hook_get_runs (&hook) == 1);
+  g_assert_true (hook.thread == g_thread_self ());
+}
+
+static gpointer
+many_calls_thread (gpointer data)
+{
+  for (guint i = 0; i < 500; i++)
+    work (data);
+
+  return NULL;
+}
+
+static void
+test_ends (void)
+{
+  g_autoptr (SandboxDispatcher) dispatcher = sandbox_dispatcher_new ();
+  GThread *threads[4];
+  Hook     hook = { 0 };
+  int      invoked = 0;
+
+  g_test_summary ("What is invoked while calls begin and end runs once, wherever: none is left behind in an ended call");
+
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new ("many", many_calls_thread, dispatcher);
+  for (; invoked < 3000; invoked++)
+    sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+  test_wait (hook_get_runs (&hook) == invoked);
+}
+
+static gboolean
+later_cb (gpointer data)
+{
+  (*(int *) data)++;
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+count_freed (gpointer data)
+{
+  (*(int *) data)++;
+}
+
+static void
+test_dispatcher_gone (void)
+{
+  SandboxDispatcher *dispatcher = sandbox_dispatcher_new ();
+  Hook               hook = { 0 };
+  int                freed = 0;
+
+  g_test_summary ("A dispatcher may go while its calls wait; what they hold is freed once");
+
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
+  sandbox_dispatcher_invoke (dispatcher, later_cb, &freed, count_freed);
+  sandbox_dispatcher_unref (dispatcher);
+  g_assert_cmpint (freed, ==, 0);
+  test_wait (hook_get_runs (&hook) == 1 && freed == 2);
+}
+
+static void
+test_flat (void)
+{
+  guint descriptors = 0;
+  guint threads = 0;
+
+  g_test_summary ("Ten thousand calls leave no descriptor and no thread");
+
+  work (NULL);
+  descriptors = test_count_descriptors ();
+  threads = test_count_threads ();
+  for (guint i = 0; i < 10000; i++)
+    work (NULL);
+  g_assert_cmpuint (test_count_descriptors (), ==, descriptors);
+  g_assert_cmpuint (test_count_threads (), ==, threads);
+}
+
+static void
+test_drained (void)
+{
+  g_autoptr (GSource) source = NULL;
+  SandboxSync sync;
+  int         runs = 0;
+
+  g_test_summary ("What is ready when a call ends is run before the call returns");
+
+  sandbox_sync_begin (&sync, NULL);
+  source = g_idle_source_new ();
+  g_source_set_callback (source, later_cb, &runs, NULL);
+  g_source_attach (source, sync.context);
+  work_async (sandbox_sync_cb, &sync);
+  sandbox_sync_wait (&sync);
+  sandbox_sync_end (&sync);
+  g_assert_cmpint (runs, ==, 1);
+}
+
+/* ---- The worker and the pool */
+
+static gboolean
+is_worker_cb (gpointer data)
+{
+  g_atomic_int_set ((int *) data, sandbox_worker_is_current () ? 1 : -1);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+test_worker (void)
+{
+  int answer = 0;
+
+  g_test_summary ("There is one worker thread, and it is no thread of the host");
+
+  g_assert_false (sandbox_worker_is_current ());
+  g_assert_true (sandbox_get_worker_context () == sandbox_get_worker_context ());
+  sandbox_worker_invoke (is_worker_cb, &answer, NULL);
+  test_wait (g_atomic_int_get (&answer) != 0);
+  g_assert_cmpint (answer, ==, 1);
+}
+
+typedef struct
+{
+  int running;
+  int most;
+  int done;
+} Pool;
+
+static void
+pool_cb (gpointer data,
+         gpointer user_data)
+{
+  Pool *pool = data;
+  int   running = g_atomic_int_add (&pool->running, 1) + 1;
+
+  g_assert_false (sandbox_worker_is_current ());
+  if (running > g_atomic_int_get (&pool->most))
+    g_atomic_int_set (&pool->most, running);
+  g_usleep (2000);
+  g_atomic_int_add (&pool->running, -1);
+  g_atomic_int_inc (&pool->done);
+}
+
+static void
+test_pool (void)
+{
+  Pool pool = { 0 };
+
+  g_test_summary ("The pool runs everything, and at most four at a time");
+
+  for (guint i = 0; i < 100; i++)
+    sandbox_pool_push (pool_cb, &pool);
+  test_wait (g_atomic_int_get (&pool.done) == 100);
+  g_assert_cmpint (pool.most, <=, 4);
+  g_assert_cmpint (pool.most, >, 1);
+}
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+
+  g_test_add_func ("/sync/no-loop", test_no_loop);
+  g_test_add_func ("/sync/own-context", test_own_context);
+  g_test_add_func ("/sync/nested", test_nested);
+  g_test_add_func ("/sync/from-loop", test_from_loop);
+  g_test_add_func ("/sync/below-own-context", test_below_own_context);
+  g_test_add_func ("/sync/drained", test_drained);
+  g_test_add_func ("/sync/flat", test_flat);
+  g_test_add_func ("/dispatcher/home", test_home);
+  g_test_add_func ("/dispatcher/home-below-sync", test_home_below_sync);
+  g_test_add_func ("/dispatcher/blocked", test_blocked);
+  g_test_add_func ("/dispatcher/ends", test_ends);
+  g_test_add_func ("/dispatcher/gone", test_dispatcher_gone);
+  g_test_add_func ("/worker/one", test_worker);
+  g_test_add_func ("/worker/pool", test_pool);
+
+  return g_test_run ();
+}
