@@ -258,6 +258,9 @@ init_loop (Init *self)
     {
       if (poll (self->polls, N_POLLS, more_children ? 0 : -1) < 0 && errno != EINTR)
         _exit (AGENT_EXIT_FAILURE);
+      /* The lifeline goes before anything that is still to be read: no command starts for a host that is gone. */
+      if ((self->polls[POLL_SOCKET].revents & (POLLHUP | POLLERR)) != 0)
+        _exit (0);
       if (self->polls[POLL_REPORT].revents != 0)
         init_started (self);
       if (self->polls[POLL_DEADLINE].revents != 0)

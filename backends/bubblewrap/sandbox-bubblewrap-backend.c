@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-backend.h"
+
+#include "sandbox-bubblewrap-driver.h"
+#include "sandbox-bubblewrap-launch.h"
+
+#include <glib/gstdio.h>
+
+#define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
+/* A program that every root view has, to prove that one runs. */
+#define PROOF "true"
+
+/**
+ * SandboxBubblewrapBackend:
+ *
+ * Sandboxes by bubblewrap: one for each command, with an agent as process 1.
+ *
+ * Since: 1.0
+ */
+
+struct _SandboxBubblewrapBackend
+{
+  SandboxBackend parent_instance;
+
+  GMutex         lock; /* guards what follows */
+  char          *executable;
+  SandboxReport *report; /* the last good one for the default profile */
+};
+
+typedef enum
+{
+  PROP_EXECUTABLE = 1,
+} SandboxBubblewrapBackendProps;
+
+static GParamSpec *properties[PROP_EXECUTABLE + 1];
+
+/* clang-format off */
+G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SANDBOX_TYPE_BACKEND, G_TYPE_FLAG_FINAL, )
+/* clang-format on */
+
+/* A driver in the making: open what it needs (which may block), then prove that a command runs in it. The
+ * steps stand last to first. It is answered by @done, once. */
+typedef struct _SandboxBubblewrapTrial SandboxBubblewrapTrial;
+
+typedef void (*SandboxBubblewrapTrialFunc) (SandboxBubblewrapTrial *trial,
+                                            SandboxDriver          *driver,
+                                            const GError           *error);
+
+struct _SandboxBubblewrapTrial
+{
+  SandboxBubblewrapBackend  *backend;
+  SandboxRequest            *request;
+  char                      *executable;
+  SandboxWorkspace          *workspace;
+  SandboxProfile            *profile;
+  SandboxNetworkPolicy      *policy; /* nullable */
+  SandboxBubblewrapTrialFunc done;
+  char                      *directory; /* a workspace of our own, removed at the end; nullable */
+
+  GCancellable            *cancellable;
+  SandboxBubblewrapBind    bind;
+  SandboxBubblewrapLaunch *launch;
+  SandboxDriver           *driver;
+};
+
+static void
+sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
+{
+  if (trial->directory != NULL)
+    g_rmdir (trial->directory);
+  g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&trial->driver);
+  g_clear_object (&trial->cancellable);
+  g_clear_object (&trial->policy);
+  g_clear_object (&trial->profile);
+  g_clear_object (&trial->workspace);
+  g_clear_object (&trial->request);
+  g_clear_object (&trial->backend);
+  g_free (trial->executable);
+  g_free (trial->directory);
+  g_free (trial);
+}
+
+static void
+sandbox_bubblewrap_trial_end (SandboxBubblewrapTrial *trial,
+                              SandboxDriver          *driver,
+                              const GError           *error)
+{
+  trial->done (trial, driver, error);
+  sandbox_bubblewrap_trial_free (trial);
+}
+
+static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
+
+static void
+sandbox_bubblewrap_trial_ran_cb (GObject      *object,
+                                 GAsyncResult *result,
+                                 gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  g_autoptr (SandboxResult) proof = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) failed = NULL;
+
+  proof = sandbox_session_run_finish (SANDBOX_SESSION (object), result, &error);
+  if (proof != NULL && !sandbox_result_check (proof, &failed))
+    g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
+
+  /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
+  if (error != NULL && sandbox_bubblewrap_launch_get_bind (trial->launch) == SANDBOX_BUBBLEWRAP_BIND_BY_FD &&
+      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE))
+    {
+      trial->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
+      g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+      g_clear_object (&trial->driver);
+      sandbox_bubblewrap_trial_prepare (trial);
+      return;
+    }
+
+  sandbox_bubblewrap_trial_end (trial, error == NULL ? trial->driver : NULL, error);
+}
+
+static void
+sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
+{
+  const char *const argv[] = { PROOF, NULL };
+  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  g_autoptr (SandboxSession) session = NULL;
+  g_autoptr (GError) error = NULL;
+
+  trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy);
+  session = sandbox_session_new_for_driver (trial->driver, &error);
+  if (session == NULL)
+    {
+      sandbox_bubblewrap_trial_end (trial, NULL, error);
+      return;
+    }
+
+  sandbox_session_run_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_ran_cb, trial);
+}
+
+static void
+sandbox_bubblewrap_trial_open (GTask        *task,
+                               gpointer      source_object,
+                               gpointer      task_data,
+                               GCancellable *cancellable)
+{
+  SandboxBubblewrapTrial *trial = task_data;
+  GError                 *error = NULL;
+
+  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile, trial->bind, &error);
+  if (trial->launch == NULL)
+    g_task_return_error (task, error);
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+static void
+sandbox_bubblewrap_trial_opened_cb (GObject      *object,
+                                    GAsyncResult *result,
+                                    gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (!g_task_propagate_boolean (G_TASK (result), &error))
+    sandbox_bubblewrap_trial_end (trial, NULL, error);
+  else
+    sandbox_bubblewrap_trial_prove (trial);
+}
+
+static void
+sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial)
+{
+  g_autoptr (GTask) task = g_task_new (trial->backend, NULL, sandbox_bubblewrap_trial_opened_cb, trial);
+
+  g_task_set_source_tag (task, sandbox_bubblewrap_trial_prepare);
+  g_task_set_task_data (task, trial, NULL);
+  if (sandbox_request_may_block (trial->request))
+    sandbox_bubblewrap_trial_open (task, trial->backend, trial, NULL);
+  else
+    g_task_run_in_thread (task, sandbox_bubblewrap_trial_open);
+}
+
+/* Takes @directory. */
+static void
+sandbox_bubblewrap_trial_begin (SandboxBubblewrapBackend  *backend,
+                                SandboxWorkspace          *workspace,
+                                SandboxProfile            *profile,
+                                SandboxNetworkPolicy      *policy,
+                                char                      *directory,
+                                SandboxBubblewrapTrialFunc done,
+                                SandboxRequest            *request)
+{
+  SandboxBubblewrapTrial *trial = g_new0 (SandboxBubblewrapTrial, 1);
+
+  trial->backend = g_object_ref (backend);
+  trial->request = g_object_ref (request);
+  trial->workspace = g_object_ref (workspace);
+  trial->profile = profile != NULL ? g_object_ref (profile) : sandbox_profile_new ();
+  g_set_object (&trial->policy, policy);
+  trial->directory = directory;
+  trial->done = done;
+  trial->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
+  trial->cancellable = g_cancellable_new ();
+  g_mutex_lock (&backend->lock);
+  trial->executable = g_strdup (backend->executable);
+  g_mutex_unlock (&backend->lock);
+
+  g_signal_connect_object (request, "cancelled", G_CALLBACK (g_cancellable_cancel), trial->cancellable, G_CONNECT_SWAPPED);
+  sandbox_bubblewrap_trial_prepare (trial);
+}
+
+static void
+sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
+                                    SandboxDriver          *driver,
+                                    const GError           *error)
+{
+  if (error != NULL)
+    {
+      /* What could not be built may be built no more: the next probe looks anew. */
+      g_mutex_lock (&trial->backend->lock);
+      g_clear_object (&trial->backend->report);
+      g_mutex_unlock (&trial->backend->lock);
+      sandbox_request_return_error (trial->request, error);
+    }
+  else
+    sandbox_request_return_object (trial->request, G_OBJECT (driver));
+}
+
+static SandboxRestrictions
+sandbox_bubblewrap_backend_get_restrictions (SandboxNetworkPolicy *policy)
+{
+  SandboxRestrictions restrictions = SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
+                                     SANDBOX_RESTRICTIONS_SECRETS_HIDDEN |
+                                     SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
+
+  if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
+    restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
+
+  return restrictions;
+}
+
+static gboolean
+sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
+                                           GError              **error)
+{
+  SandboxProfile     *profile = sandbox_create_options_get_profile (options);
+  SandboxRestrictions required = sandbox_create_options_get_required (options);
+  SandboxRestrictions missing = SANDBOX_RESTRICTIONS_NONE;
+  g_autofree char    *names = NULL;
+
+  if (profile != NULL)
+    required |= sandbox_profile_get_required (profile);
+  missing = required & ~sandbox_bubblewrap_backend_get_restrictions (sandbox_create_options_get_network (options));
+  if (missing == SANDBOX_RESTRICTIONS_NONE)
+    return TRUE;
+
+  names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "What is required cannot be enforced with this network policy: %s", names);
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
+                                          SandboxCreateOptions *options,
+                                          SandboxWorkspace     *workspace,
+                                          SandboxRequest       *request,
+                                          GError              **error)
+{
+  SandboxNetworkPolicy *policy = sandbox_create_options_get_network (options);
+
+  if (workspace == NULL)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                           "The options name no workspace-path, and this backend keeps no workspaces of its own");
+      return FALSE;
+    }
+  if (!sandbox_bubblewrap_backend_check_required (options, error) ||
+      (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
+    return FALSE;
+
+  sandbox_bubblewrap_trial_begin (SANDBOX_BUBBLEWRAP_BACKEND (backend), workspace,
+                                  sandbox_create_options_get_profile (options), policy, NULL,
+                                  sandbox_bubblewrap_backend_created, request);
+
+  return TRUE;
+}
+
+static void
+sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
+                                   SandboxDriver          *driver,
+                                   const GError           *error)
+{
+  g_autoptr (SandboxReport) report = sandbox_report_new (error == NULL ? SANDBOX_GRADE_FULL : SANDBOX_GRADE_UNAVAILABLE);
+  g_autoptr (SandboxReportStep) step = sandbox_report_step_new ("sandbox", error == NULL);
+
+  if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+    {
+      sandbox_request_return_error (trial->request, error);
+      return;
+    }
+
+  sandbox_report_step_set_evidence (step, error == NULL ? "A command ran in a sandbox and exited with status 0" : error->message);
+  if (error != NULL)
+    {
+      sandbox_report_step_set_consequence (step, "No session can be created");
+      sandbox_report_set_reason (report, error->message);
+    }
+  sandbox_report_add_step (report, step);
+  if (error == NULL)
+    sandbox_report_set_restrictions (report, sandbox_bubblewrap_backend_get_restrictions (NULL));
+
+  g_mutex_lock (&trial->backend->lock);
+  g_clear_object (&trial->backend->report);
+  if (error == NULL)
+    trial->backend->report = g_object_ref (report);
+  g_mutex_unlock (&trial->backend->lock);
+
+  sandbox_request_return_object (trial->request, G_OBJECT (report));
+}
+
+static gboolean
+sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
+                                  SandboxProfile *profile,
+                                  SandboxRequest *request,
+                                  GError        **error)
+{
+  SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
+  g_autoptr (SandboxReport) known = NULL;
+  g_autoptr (SandboxWorkspace) workspace = NULL;
+  g_autofree char *directory = NULL;
+  g_autoptr (GError) failure = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (profile == NULL)
+    g_set_object (&known, self->report);
+  g_mutex_unlock (&self->lock);
+  if (known != NULL)
+    {
+      sandbox_request_return_object (request, G_OBJECT (known));
+      return TRUE;
+    }
+
+  directory = g_dir_make_tmp ("sandbox-probe-XXXXXX", &failure);
+  workspace = directory != NULL ? sandbox_workspace_new (directory, &failure) : NULL;
+  if (workspace == NULL)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "There is no temporary directory to probe in: %s", failure->message);
+      return FALSE;
+    }
+
+  sandbox_bubblewrap_trial_begin (self, workspace, profile, NULL, g_steal_pointer (&directory),
+                                  sandbox_bubblewrap_backend_probed, request);
+
+  return TRUE;
+}
+
+static void
+sandbox_bubblewrap_backend_get_property (GObject    *object,
+                                         guint       prop_id,
+                                         GValue     *value,
+                                         GParamSpec *pspec)
+{
+  SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (object);
+
+  switch ((SandboxBubblewrapBackendProps) prop_id)
+    {
+    case PROP_EXECUTABLE:
+      g_mutex_lock (&self->lock);
+      g_value_set_string (value, self->executable);
+      g_mutex_unlock (&self->lock);
+      break;
+    }
+}
+
+static void
+sandbox_bubblewrap_backend_set_property (GObject      *object,
+                                         guint         prop_id,
+                                         const GValue *value,
+                                         GParamSpec   *pspec)
+{
+  SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (object);
+  const char               *executable = NULL;
+  gboolean                  changed = FALSE;
+
+  switch ((SandboxBubblewrapBackendProps) prop_id)
+    {
+    case PROP_EXECUTABLE:
+      executable = g_value_get_string (value) != NULL ? g_value_get_string (value) : DEFAULT_EXECUTABLE;
+      g_mutex_lock (&self->lock);
+      changed = g_strcmp0 (self->executable, executable) != 0;
+      if (changed)
+        {
+          g_free (self->executable);
+          self->executable = g_strdup (executable);
+          g_clear_object (&self->report);
+        }
+      g_mutex_unlock (&self->lock);
+      if (changed)
+        g_object_notify_by_pspec (object, properties[PROP_EXECUTABLE]);
+      break;
+    }
+}
+
+static void
+sandbox_bubblewrap_backend_finalize (GObject *object)
+{
+  SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (object);
+
+  g_clear_object (&self->report);
+  g_clear_pointer (&self->executable, g_free);
+  g_mutex_clear (&self->lock);
+
+  G_OBJECT_CLASS (sandbox_bubblewrap_backend_parent_class)->finalize (object);
+}
+
+static void
+sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
+{
+  GObjectClass        *object_class = G_OBJECT_CLASS (klass);
+  SandboxBackendClass *backend_class = SANDBOX_BACKEND_CLASS (klass);
+
+  object_class->get_property = sandbox_bubblewrap_backend_get_property;
+  object_class->set_property = sandbox_bubblewrap_backend_set_property;
+  object_class->finalize = sandbox_bubblewrap_backend_finalize;
+  backend_class->probe = sandbox_bubblewrap_backend_probe;
+  backend_class->create_driver = sandbox_bubblewrap_backend_create_driver;
+
+  /**
+   * SandboxBubblewrapBackend:executable:
+   *
+   * The absolute path of bwrap. It counts for sessions that are created later.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_EXECUTABLE] =
+      g_param_spec_string ("executable", NULL, NULL, DEFAULT_EXECUTABLE,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+}
+
+static void
+sandbox_bubblewrap_backend_class_finalize (SandboxBubblewrapBackendClass *klass)
+{
+}
+
+static void
+sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
+{
+  g_mutex_init (&self->lock);
+  self->executable = g_strdup (DEFAULT_EXECUTABLE);
+}
+
+void
+sandbox_bubblewrap_backend_register (GTypeModule *module)
+{
+  sandbox_bubblewrap_backend_register_type (module);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-driver.h"
+
+struct _SandboxBubblewrapDriver
+{
+  SandboxAgentDriver parent_instance;
+
+  SandboxWorkspace *workspace;
+
+  GMutex                   lock;   /* guards what follows */
+  SandboxBubblewrapLaunch *launch; /* NULL once closed */
+  gboolean                 share_network;
+};
+
+static void sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface);
+
+/* The parent implements the interface already: what a dynamic type changes of it is added statically, which a
+ * module that stays loaded may do. */
+static const GInterfaceInfo driver_info = { (GInterfaceInitFunc) sandbox_bubblewrap_driver_iface_init, NULL, NULL };
+
+/* clang-format off */
+G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapDriver, sandbox_bubblewrap_driver, SANDBOX_TYPE_AGENT_DRIVER, G_TYPE_FLAG_FINAL,
+                                g_type_add_interface_static (g_define_type_id, SANDBOX_TYPE_DRIVER, &driver_info))
+/* clang-format on */
+
+static SandboxDriverInterface *parent_iface;
+
+/* A start on its way to the worker. */
+typedef struct
+{
+  SandboxBubblewrapLaunch *launch;
+  SandboxRequest          *request;
+  gboolean                 share_network;
+} SandboxBubblewrapStart;
+
+static void
+sandbox_bubblewrap_start_free (gpointer data)
+{
+  SandboxBubblewrapStart *start = data;
+
+  sandbox_bubblewrap_launch_unref (start->launch);
+  g_object_unref (start->request);
+  g_free (start);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_start_cb (gpointer user_data)
+{
+  SandboxBubblewrapStart *start = user_data;
+  g_autoptr (SandboxAgentChannel) channel = NULL;
+  g_autoptr (GError) error = NULL;
+
+  if (sandbox_request_is_cancelled (start->request))
+    {
+      g_set_error_literal (&error, G_IO_ERROR, G_IO_ERROR_CANCELLED, "Operation was cancelled");
+      sandbox_request_return_error (start->request, error);
+      return G_SOURCE_REMOVE;
+    }
+
+  channel = sandbox_bubblewrap_launch_start (start->launch, start->share_network, &error);
+  if (channel != NULL)
+    sandbox_request_return_object (start->request, G_OBJECT (channel));
+  else
+    sandbox_request_return_error (start->request, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
+                                        SandboxRequest     *request,
+                                        GError            **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  SandboxBubblewrapStart  *start = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->launch != NULL)
+    {
+      start = g_new (SandboxBubblewrapStart, 1);
+      start->launch = sandbox_bubblewrap_launch_ref (self->launch);
+      start->share_network = self->share_network;
+    }
+  g_mutex_unlock (&self->lock);
+
+  if (start == NULL)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+      return FALSE;
+    }
+
+  start->request = g_object_ref (request);
+  g_main_context_invoke_full (sandbox_get_worker_context (), G_PRIORITY_DEFAULT,
+                              sandbox_bubblewrap_driver_start_cb, start, sandbox_bubblewrap_start_free);
+
+  return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_read (SandboxDriver  *driver,
+                                const char     *path,
+                                guint64         offset,
+                                guint64         max,
+                                SandboxRequest *request,
+                                GError        **error)
+{
+  return sandbox_workspace_read (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, offset, max, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_write (SandboxDriver    *driver,
+                                 const char       *path,
+                                 GBytes           *bytes,
+                                 guint             mode,
+                                 SandboxWriteFlags flags,
+                                 SandboxRequest   *request,
+                                 GError          **error)
+{
+  return sandbox_workspace_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, bytes, mode, flags, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_remove (SandboxDriver     *driver,
+                                  const char        *path,
+                                  SandboxRemoveFlags flags,
+                                  SandboxRequest    *request,
+                                  GError           **error)
+{
+  return sandbox_workspace_remove (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, flags, request, error);
+}
+
+gboolean
+sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
+                                        GError              **error)
+{
+  g_auto (GStrv) origins = NULL;
+
+  if (sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_LIST)
+    return TRUE;
+
+  /* A list of nothing lets nothing through, which needs no gateway. */
+  origins = sandbox_network_policy_dup_origins (policy);
+  if (origins == NULL || origins[0] == NULL)
+    return TRUE;
+
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED,
+                       "A list of allowed origins needs a gateway, and there is none here");
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_set_network_policy (SandboxDriver        *driver,
+                                              SandboxNetworkPolicy *policy,
+                                              SandboxRequest       *request,
+                                              GError              **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+
+  if (!sandbox_bubblewrap_driver_check_policy (policy, error))
+    return FALSE;
+
+  /* Each command has a sandbox of its own, and none is alive: the next one is built with it. */
+  g_mutex_lock (&self->lock);
+  self->share_network = sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
+  g_mutex_unlock (&self->lock);
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_close (SandboxDriver  *driver,
+                                 SandboxRequest *request,
+                                 GError        **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  g_autoptr (SandboxBubblewrapLaunch) launch = NULL;
+
+  g_mutex_lock (&self->lock);
+  launch = g_steal_pointer (&self->launch);
+  g_mutex_unlock (&self->lock);
+
+  return parent_iface->close (driver, request, error);
+}
+
+static void
+sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface)
+{
+  parent_iface = g_type_interface_peek_parent (iface);
+  iface->read = sandbox_bubblewrap_driver_read;
+  iface->write = sandbox_bubblewrap_driver_write;
+  iface->remove = sandbox_bubblewrap_driver_remove;
+  iface->set_network_policy = sandbox_bubblewrap_driver_set_network_policy;
+  iface->close = sandbox_bubblewrap_driver_close;
+}
+
+static void
+sandbox_bubblewrap_driver_finalize (GObject *object)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (object);
+
+  g_clear_pointer (&self->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&self->workspace);
+  g_mutex_clear (&self->lock);
+
+  G_OBJECT_CLASS (sandbox_bubblewrap_driver_parent_class)->finalize (object);
+}
+
+static void
+sandbox_bubblewrap_driver_class_init (SandboxBubblewrapDriverClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = sandbox_bubblewrap_driver_finalize;
+  SANDBOX_AGENT_DRIVER_CLASS (klass)->open_channel = sandbox_bubblewrap_driver_open_channel;
+}
+
+static void
+sandbox_bubblewrap_driver_class_finalize (SandboxBubblewrapDriverClass *klass)
+{
+}
+
+static void
+sandbox_bubblewrap_driver_init (SandboxBubblewrapDriver *self)
+{
+  g_mutex_init (&self->lock);
+}
+
+void
+sandbox_bubblewrap_driver_register (GTypeModule *module)
+{
+  sandbox_bubblewrap_driver_register_type (module);
+}
+
+/* The least that programs expect; the profile's variables come over it. */
+static char **
+sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile)
+{
+  const char *const *own = sandbox_profile_get_environment (profile);
+  char             **environment = NULL;
+
+  environment = g_environ_setenv (environment, "PATH", "/usr/bin:/bin", TRUE);
+  environment = g_environ_setenv (environment, "HOME", "/workspace", TRUE);
+  for (guint i = 0; own != NULL && own[i] != NULL; i++)
+    {
+      g_auto (GStrv) parts = g_strsplit (own[i], "=", 2);
+
+      environment = g_environ_setenv (environment, parts[0], parts[1], TRUE);
+    }
+
+  return environment;
+}
+
+SandboxDriver *
+sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
+                               SandboxWorkspace        *workspace,
+                               SandboxProfile          *profile,
+                               SandboxNetworkPolicy    *policy)
+{
+  g_auto (GStrv) environment = sandbox_bubblewrap_driver_make_environment (profile);
+  SandboxBubblewrapDriver *self = NULL;
+
+  self = g_object_new (SANDBOX_BUBBLEWRAP_TYPE_DRIVER,
+                       "environment", environment,
+                       "limits", sandbox_profile_get_limits (profile),
+                       NULL);
+  self->launch = sandbox_bubblewrap_launch_ref (launch);
+  self->workspace = g_object_ref (workspace);
+  self->share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
+
+  return SANDBOX_DRIVER (self);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <sandbox-glib.h>
+
+#include "sandbox-bubblewrap-launch.h"
+
+G_BEGIN_DECLS
+
+#define SANDBOX_BUBBLEWRAP_TYPE_DRIVER (sandbox_bubblewrap_driver_get_type ())
+G_DECLARE_FINAL_TYPE (SandboxBubblewrapDriver, sandbox_bubblewrap_driver, SANDBOX_BUBBLEWRAP, DRIVER, SandboxAgentDriver)
+
+void sandbox_bubblewrap_driver_register (GTypeModule *module);
+
+/* @policy is one that can be enforced; see sandbox_bubblewrap_driver_check_policy (). */
+SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
+                                              SandboxWorkspace        *workspace,
+                                              SandboxProfile          *profile,
+                                              SandboxNetworkPolicy    *policy);
+
+/* NETWORK_DENIED for what needs a gateway. */
+gboolean sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
+                                                 GError              **error);
+
+G_END_DECLS

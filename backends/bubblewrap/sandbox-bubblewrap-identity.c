@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-identity.h"
+
+#include "sandbox-bubblewrap-fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* Ids that no account has: the range that systemd keeps for users made at run time. */
+#define FIRST_ID 61184
+#define LAST_ID 65519
+/* Every host program of the machine sees the claims here, and nobody but root. */
+#define CLAIM_DIRECTORY "/run/sandbox-glib"
+#define MAP_MAX 340
+#define UNCHANGED G_MAXUINT
+
+/* One line of a uid_map or gid_map. */
+typedef struct
+{
+  guint64 inside;
+  guint64 outside;
+  guint64 count;
+} IdRange;
+
+void
+sandbox_bubblewrap_identity_free (SandboxBubblewrapIdentity *self)
+{
+  sandbox_bubblewrap_fd_clear (&self->claim_fd);
+  sandbox_bubblewrap_fd_clear (&self->map_fd);
+  g_free (self);
+}
+
+static gboolean
+sandbox_bubblewrap_identity_fail (GError    **error,
+                                  const char *what,
+                                  int         errsv)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The sandbox could not be built (step: identity): %s: %s", what, g_strerror (errsv));
+
+  return FALSE;
+}
+
+static GArray *
+sandbox_bubblewrap_identity_read_map (const char *path,
+                                      GError    **error)
+{
+  g_autoptr (GArray) ranges = g_array_new (FALSE, FALSE, sizeof (IdRange));
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+
+  /* A file of the kernel's: small, and its form is fixed. */
+  if (!g_file_get_contents (path, &text, NULL, error))
+    return NULL;
+
+  lines = g_strsplit (text, "\n", MAP_MAX + 1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      IdRange range;
+
+      if (sscanf (lines[i], "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT,
+                  &range.inside, &range.outside, &range.count) == 3)
+        g_array_append_val (ranges, range);
+    }
+
+  return g_steal_pointer (&ranges);
+}
+
+static gboolean
+sandbox_bubblewrap_identity_has_id (GArray *ranges,
+                                    guint   id)
+{
+  for (guint i = 0; i < ranges->len; i++)
+    {
+      IdRange *range = &g_array_index (ranges, IdRange, i);
+
+      if (id >= range->inside && id - range->inside < range->count)
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
+/* Whether what is called root here has the rights of one user only: in a user namespace of that user's. */
+static gboolean
+sandbox_bubblewrap_identity_is_pretended_root (GArray *ranges)
+{
+  return ranges->len == 1 &&
+         g_array_index (ranges, IdRange, 0).count == 1 &&
+         g_array_index (ranges, IdRange, 0).outside != 0;
+}
+
+static gboolean
+sandbox_bubblewrap_identity_is_account (guint id)
+{
+  struct passwd  user;
+  struct passwd *found_user = NULL;
+  struct group   group;
+  struct group  *found_group = NULL;
+  char           buffer[4096];
+
+  /* An error counts as an account: an entry that does not fit is one. */
+  return getpwuid_r (id, &user, buffer, sizeof buffer, &found_user) != 0 || found_user != NULL ||
+         getgrgid_r (id, &group, buffer, sizeof buffer, &found_group) != 0 || found_group != NULL;
+}
+
+static int
+sandbox_bubblewrap_identity_open_claims (GError **error)
+{
+  g_auto (SandboxBubblewrapFd) directory_fd = -1;
+  struct stat info;
+
+  if ((mkdir (CLAIM_DIRECTORY, 0700) < 0 && errno != EEXIST) ||
+      (directory_fd = open (CLAIM_DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
+      fstat (directory_fd, &info) < 0)
+    {
+      sandbox_bubblewrap_identity_fail (error, CLAIM_DIRECTORY, errno);
+      return -1;
+    }
+  if (info.st_uid != 0 || (info.st_mode & 0077) != 0)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The sandbox could not be built (step: identity): %s does not belong to root alone", CLAIM_DIRECTORY);
+      return -1;
+    }
+
+  return g_steal_fd (&directory_fd);
+}
+
+/* Takes an id that no account and no other session on this machine has; the lock goes with the process. */
+static gboolean
+sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
+                                   guint                      owner,
+                                   GArray                    *uids,
+                                   GArray                    *gids,
+                                   GError                   **error)
+{
+  const guint n_ids = LAST_ID - FIRST_ID + 1;
+  guint       start = g_random_int_range (0, n_ids);
+  g_auto (SandboxBubblewrapFd) directory_fd = sandbox_bubblewrap_identity_open_claims (error);
+
+  if (directory_fd < 0)
+    return FALSE;
+
+  for (guint i = 0; i < n_ids; i++)
+    {
+      guint            id = FIRST_ID + (start + i) % n_ids;
+      g_autofree char *name = g_strdup_printf ("uid-%u", id);
+      struct flock     lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+      g_auto (SandboxBubblewrapFd) claim_fd = -1;
+
+      if (id == owner ||
+          !sandbox_bubblewrap_identity_has_id (uids, id) ||
+          !sandbox_bubblewrap_identity_has_id (gids, id))
+        continue;
+
+      claim_fd = openat (directory_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+      if (claim_fd < 0)
+        return sandbox_bubblewrap_identity_fail (error, CLAIM_DIRECTORY, errno);
+      if (fcntl (claim_fd, F_OFD_SETLK, &lock) < 0 || sandbox_bubblewrap_identity_is_account (id))
+        continue;
+
+      self->uid = id;
+      self->gid = id;
+      self->claim_fd = g_steal_fd (&claim_fd);
+      return TRUE;
+    }
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The sandbox could not be built (step: identity): no uid from %d to %d is free", FIRST_ID, LAST_ID);
+
+  return FALSE;
+}
+
+/* What is on disk as @owner is @id in the mount; everything else stays as it is, so that files of others are
+ * seen and handled as by any ordinary user. */
+static char *
+sandbox_bubblewrap_identity_make_map (GArray *own,
+                                      guint   owner,
+                                      guint   id)
+{
+  GString      *map = g_string_new (NULL);
+  const guint   low = MIN (owner, id);
+  const guint   high = MAX (owner, id);
+  const guint64 cuts[] = { low, (guint64) low + 1, high, (guint64) high + 1 };
+
+  g_string_append_printf (map, "%u %u 1\n", owner, id);
+  for (guint i = 0; i < own->len; i++)
+    {
+      const IdRange *range = &g_array_index (own, IdRange, i);
+      guint64        at = range->inside;
+      const guint64  end = range->inside + range->count;
+
+      for (guint cut = 0; cut <= G_N_ELEMENTS (cuts) && at < end; cut++)
+        {
+          guint64 next = cut < G_N_ELEMENTS (cuts) ? MIN (MAX (cuts[cut], at), end) : end;
+
+          if (next > at && at != low && at != high)
+            g_string_append_printf (map, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n",
+                                    at, at, next - at);
+          at = next;
+        }
+    }
+
+  return g_string_free (map, FALSE);
+}
+
+/* Shares our memory and must not touch it: raw calls only, and no signal reaches it but KILL. */
+static int
+sandbox_bubblewrap_identity_wait_for_kill (void *data)
+{
+  for (;;)
+    syscall (SYS_ppoll, NULL, 0, NULL, NULL, 0);
+
+  return 0;
+}
+
+static gboolean
+sandbox_bubblewrap_identity_write_map (pid_t       pid,
+                                       const char *file,
+                                       const char *map)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/%s", (int) pid, file);
+  g_auto (SandboxBubblewrapFd) fd = open (path, O_WRONLY | O_CLOEXEC);
+  const gssize size = strlen (map);
+
+  /* The kernel takes it in one write or not at all. */
+  return fd >= 0 && write (fd, map, size) == size;
+}
+
+/* A user namespace with these maps, held by nothing but the descriptor. */
+static int
+sandbox_bubblewrap_identity_open_namespace (const char *uid_map,
+                                            const char *gid_map)
+{
+  static const gsize stack_size = 16384;
+  g_autofree char   *stack = g_malloc (stack_size);
+  g_autofree char   *path = NULL;
+  g_auto (SandboxBubblewrapFd) fd = -1;
+  sigset_t all;
+  sigset_t before;
+  pid_t    pid = -1;
+  int      errsv = 0;
+  char    *top = stack + stack_size - (guintptr) (stack + stack_size) % 16;
+
+  /* Sharing the memory makes this as cheap for a host of any size; no exit signal, so the host's SIGCHLD
+   * handler never hears of it. */
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &before);
+  pid = clone (sandbox_bubblewrap_identity_wait_for_kill, top, CLONE_VM | CLONE_NEWUSER, NULL);
+  errsv = errno;
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  if (pid < 0)
+    {
+      errno = errsv;
+      return -1;
+    }
+
+  path = g_strdup_printf ("/proc/%d/ns/user", (int) pid);
+  if (sandbox_bubblewrap_identity_write_map (pid, "uid_map", uid_map) &&
+      sandbox_bubblewrap_identity_write_map (pid, "gid_map", gid_map))
+    fd = open (path, O_RDONLY | O_CLOEXEC);
+  errsv = errno;
+
+  kill (pid, SIGKILL);
+  while (waitpid (pid, NULL, __WALL) < 0 && errno == EINTR)
+    ;
+  errno = errsv;
+
+  return g_steal_fd (&fd);
+}
+
+int
+sandbox_bubblewrap_identity_mount (SandboxBubblewrapIdentity *self,
+                                   int                        directory_fd,
+                                   GError                   **error)
+{
+  struct mount_attr attributes = {
+    .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+    .userns_fd = self->map_fd,
+  };
+  g_auto (SandboxBubblewrapFd) mount_fd = -1;
+
+  mount_fd = open_tree (directory_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  if (mount_fd < 0 || mount_setattr (mount_fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
+    {
+      int errsv = errno;
+
+      sandbox_bubblewrap_identity_fail (error, "the workspace cannot be mounted for another user", errsv);
+      errno = errsv;
+      return -1;
+    }
+
+  return g_steal_fd (&mount_fd);
+}
+
+/* Tries it on the very directory: whether it works depends on kernel, file system and capabilities. */
+static gboolean
+sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
+                                 SandboxWorkspace          *workspace,
+                                 GArray                    *uids,
+                                 GArray                    *gids,
+                                 GError                   **error)
+{
+  g_auto (SandboxBubblewrapFd) directory_fd = -1;
+  g_auto (SandboxBubblewrapFd) mount_fd = -1;
+  g_autofree char *uid_map = NULL;
+  g_autofree char *gid_map = NULL;
+  guint            owner = 0;
+  guint            group = 0;
+
+  sandbox_workspace_get_owner (workspace, &owner, &group);
+  uid_map = sandbox_bubblewrap_identity_make_map (uids, owner, self->uid);
+  gid_map = sandbox_bubblewrap_identity_make_map (gids, group, self->gid);
+  self->map_fd = sandbox_bubblewrap_identity_open_namespace (uid_map, gid_map);
+  if (self->map_fd < 0)
+    return sandbox_bubblewrap_identity_fail (error, "a user namespace cannot be made", errno);
+
+  directory_fd = sandbox_workspace_dup_fd (workspace, error);
+  if (directory_fd < 0)
+    return FALSE;
+  mount_fd = sandbox_bubblewrap_identity_mount (self, directory_fd, error);
+
+  return mount_fd >= 0;
+}
+
+SandboxBubblewrapIdentity *
+sandbox_bubblewrap_identity_new (SandboxWorkspace *workspace,
+                                 GError          **error)
+{
+  g_autoptr (SandboxBubblewrapIdentity) self = g_new0 (SandboxBubblewrapIdentity, 1);
+  g_autoptr (GArray) uids = NULL;
+  g_autoptr (GArray) gids = NULL;
+  g_autoptr (GError) unmapped = NULL;
+  guint owner = 0;
+  guint group = 0;
+
+  self->uid = UNCHANGED;
+  self->gid = UNCHANGED;
+  self->claim_fd = -1;
+  self->map_fd = -1;
+  if (geteuid () != 0)
+    return g_steal_pointer (&self);
+
+  uids = sandbox_bubblewrap_identity_read_map ("/proc/self/uid_map", error);
+  gids = uids != NULL ? sandbox_bubblewrap_identity_read_map ("/proc/self/gid_map", error) : NULL;
+  if (gids == NULL)
+    return NULL;
+  if (sandbox_bubblewrap_identity_is_pretended_root (uids))
+    return g_steal_pointer (&self);
+
+  sandbox_workspace_get_owner (workspace, &owner, &group);
+  if (!sandbox_bubblewrap_identity_claim (self, owner, uids, gids, error))
+    return NULL;
+  if (sandbox_bubblewrap_identity_map (self, workspace, uids, gids, &unmapped))
+    return g_steal_pointer (&self);
+
+  /* Where nothing can be mapped, the owner itself is left; never root. */
+  if (owner == 0 || group == 0)
+    {
+      g_propagate_prefixed_error (error, g_steal_pointer (&unmapped),
+                                  "A workspace of root's would need its commands to run as root: ");
+      return NULL;
+    }
+  sandbox_bubblewrap_fd_clear (&self->claim_fd);
+  sandbox_bubblewrap_fd_clear (&self->map_fd);
+  self->uid = owner;
+  self->gid = group;
+
+  return g_steal_pointer (&self);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include <sandbox-glib.h>
+
+#include "sandbox-bubblewrap-arguments.h"
+#include "sandbox-bubblewrap-identity.h"
+
+G_BEGIN_DECLS
+
+/* What a session's sandboxes are started with; fixed once made, but for the network. Shared with the
+ * worker. */
+typedef struct _SandboxBubblewrapLaunch SandboxBubblewrapLaunch;
+
+/* Opens and verifies everything that a start needs. May block. */
+SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char           *executable,
+                                                        SandboxWorkspace     *workspace,
+                                                        SandboxProfile       *profile,
+                                                        SandboxBubblewrapBind bind,
+                                                        GError              **error);
+SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_ref (SandboxBubblewrapLaunch *self);
+void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self);
+
+SandboxBubblewrapBind sandbox_bubblewrap_launch_get_bind (SandboxBubblewrapLaunch *self);
+
+/* Starts bwrap, which builds a sandbox with a waiting agent. On the worker only: the sandbox dies with the
+ * thread that started it. */
+SandboxAgentChannel *sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
+                                                      gboolean                 share_network,
+                                                      GError                 **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxBubblewrapLaunch, sandbox_bubblewrap_launch_unref)
+
+G_END_DECLS
