@@ -10,4 +10,7 @@ G_BEGIN_DECLS
 gboolean sandbox_driver_implements (SandboxDriver *self,
                                     gsize          offset);
 
+/* Closes a driver (not taken) that nobody wants any more, in this thread. */
+void sandbox_driver_discard (SandboxDriver *self);
+
 G_END_DECLS

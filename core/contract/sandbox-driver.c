@@ -2,6 +2,8 @@
 
 #include "sandbox-driver-private.h"
 
+#include "sandbox-request-private.h"
+
 /**
  * SandboxDriver:
  *
@@ -146,4 +148,24 @@ sandbox_driver_implements (SandboxDriver *self,
   gpointer fallback = g_type_default_interface_peek (SANDBOX_TYPE_DRIVER);
 
   return G_STRUCT_MEMBER (gpointer, iface, offset) != G_STRUCT_MEMBER (gpointer, fallback, offset);
+}
+
+static void
+sandbox_driver_discarded (gpointer      user_data,
+                          gpointer      answer,
+                          const GError *error)
+{
+  g_object_unref (user_data);
+}
+
+void
+sandbox_driver_discard (SandboxDriver *self)
+{
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_driver_discarded, g_object_ref (self));
+  taken = SANDBOX_DRIVER_GET_IFACE (self)->close (self, request, &error);
+  sandbox_request_dispatched (request, taken, error);
 }

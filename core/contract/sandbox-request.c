@@ -2,10 +2,11 @@
 
 #include "sandbox-request-private.h"
 
-#include "sandbox-driver.h"
+#include "sandbox-driver-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-sync-private.h"
+#include "sandbox-worker-private.h"
 
 /**
  * SandboxRequest:
@@ -18,7 +19,7 @@
  *
  * When the caller has lost interest, or the time is up, [signal@Sandbox.Request::cancelled] is emitted.
  * An answer is welcome all the same; what it carries is disposed of (a process is killed, a stream
- * closed).
+ * or a driver is closed).
  *
  * ```c
  * static gboolean
@@ -86,7 +87,21 @@ static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE (SandboxRequest, sandbox_request, G_TYPE_OBJECT)
 
-/* What an answer needs to go away, by its kind. */
+static gboolean
+sandbox_request_close_cb (gpointer stream)
+{
+  if (G_IS_INPUT_STREAM (stream))
+    g_input_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  else if (G_IS_OUTPUT_STREAM (stream))
+    g_output_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  else
+    g_io_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* What an answer needs to go away, by its kind. The thread that answers may have no main loop, so streams
+ * are closed on the worker. */
 static void
 sandbox_request_dispose_answer (GType    type,
                                 gpointer answer)
@@ -102,12 +117,10 @@ sandbox_request_dispose_answer (GType    type,
 
   if (SANDBOX_IS_PROCESS (answer))
     sandbox_process_kill (answer, NULL);
-  else if (G_IS_INPUT_STREAM (answer))
-    g_input_stream_close_async (answer, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
-  else if (G_IS_OUTPUT_STREAM (answer))
-    g_output_stream_close_async (answer, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
-  else if (G_IS_IO_STREAM (answer))
-    g_io_stream_close_async (answer, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  else if (SANDBOX_IS_DRIVER (answer))
+    sandbox_driver_discard (answer);
+  else if (G_IS_INPUT_STREAM (answer) || G_IS_OUTPUT_STREAM (answer) || G_IS_IO_STREAM (answer))
+    sandbox_worker_invoke (sandbox_request_close_cb, g_object_ref (answer), g_object_unref);
   g_object_unref (answer);
 }
 
@@ -158,8 +171,8 @@ sandbox_request_deliver (SandboxRequest   *self,
   g_object_unref (task);
 }
 
-/* The caller is told @error (taken) although the driver has not answered. */
-static void
+/* The caller is told @error (taken) although the driver has not answered; FALSE when it just has. */
+static gboolean
 sandbox_request_abandon (SandboxRequest *self,
                          GError         *error)
 {
@@ -173,7 +186,7 @@ sandbox_request_abandon (SandboxRequest *self,
     {
       g_mutex_unlock (&self->lock);
       g_error_free (error);
-      return;
+      return FALSE;
     }
   self->state = STATE_ABANDONED;
   self->cancelled = TRUE;
@@ -184,6 +197,8 @@ sandbox_request_abandon (SandboxRequest *self,
 
   sandbox_request_clear_sources (self);
   sandbox_request_deliver (self, task, func, func_data, NULL, error);
+
+  return TRUE;
 }
 
 /* The driver's answer; @answer and @error are taken. */
@@ -230,7 +245,7 @@ sandbox_request_settle (SandboxRequest *self,
 
   sandbox_request_clear_sources (self);
 
-  if (kept != NULL && answer != NULL && SANDBOX_IS_PROCESS (answer))
+  if (kept != NULL && answer != NULL && g_type_is_a (self->answer, SANDBOX_TYPE_PROCESS))
     sandbox_process_keep (answer, g_steal_pointer (&kept), kept_notify);
   else if (kept != NULL)
     kept_notify (kept);
@@ -442,9 +457,9 @@ sandbox_request_deadline_cb (gpointer user_data)
   if (self == NULL)
     return G_SOURCE_REMOVE;
 
-  sandbox_request_abandon (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                                              "The driver did not answer within %u ms", self->time_limit_ms));
-  g_signal_emit (self, signals[SIGNAL_CANCELLED], 0);
+  if (sandbox_request_abandon (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                                                  "The driver did not answer within %u ms", self->time_limit_ms)))
+    g_signal_emit (self, signals[SIGNAL_CANCELLED], 0);
 
   return G_SOURCE_REMOVE;
 }

@@ -7,6 +7,7 @@
 #include "sandbox-command-private.h"
 #include "sandbox-core-private.h"
 #include "sandbox-create-options-private.h"
+#include "sandbox-driver-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-handle-private.h"
 #include "sandbox-profile-private.h"
@@ -170,27 +171,6 @@ sandbox_create_free (gpointer data)
 }
 
 static void
-sandbox_backend_driver_closed (gpointer      user_data,
-                               gpointer      answer,
-                               const GError *error)
-{
-  g_object_unref (user_data);
-}
-
-/* A driver that nobody wants any more. */
-static void
-sandbox_backend_dispose_driver (SandboxDriver *driver)
-{
-  g_autoptr (SandboxRequest) request = NULL;
-  GError  *error = NULL;
-  gboolean taken = FALSE;
-
-  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_backend_driver_closed, g_object_ref (driver));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->close (driver, request, &error);
-  sandbox_request_dispatched (request, taken, error);
-}
-
-static void
 sandbox_backend_driver_created (gpointer      user_data,
                                 gpointer      answer,
                                 const GError *error)
@@ -202,7 +182,7 @@ sandbox_backend_driver_created (gpointer      user_data,
   if (g_cancellable_is_cancelled (g_task_get_cancellable (task)))
     {
       if (answer != NULL)
-        sandbox_backend_dispose_driver (answer);
+        sandbox_driver_discard (answer);
       g_task_return_error (task, sandbox_error_new_cancelled ());
     }
   else if (error != NULL)
