@@ -82,7 +82,7 @@ void sandbox_contained_set_error (GError    **error,
                                   const char *prefix,
                                   const char *path);
 
-/* For tests: walks every path name by name, as is done where openat2 () is missing. */
-extern gboolean sandbox_contained_always_walk;
+/* Atomic: walks every path name by name. Set once openat2 () has turned out to be missing, and by tests. */
+extern int sandbox_contained_always_walk;
 
 G_END_DECLS

@@ -34,7 +34,7 @@
 #define TEMPORARY_PREFIX ".sandbox-"
 #define TEMPORARY_RANDOM 12
 
-gboolean sandbox_contained_always_walk = FALSE;
+int sandbox_contained_always_walk = FALSE;
 
 static gboolean
 sandbox_contained_stat_fd (int           fd,
@@ -126,7 +126,7 @@ sandbox_contained_open (int         dirfd,
   };
   const char *end = NULL;
 
-  if (!sandbox_contained_always_walk)
+  if (!g_atomic_int_get (&sandbox_contained_always_walk))
     {
       int tries = 0;
       int fd;
@@ -138,6 +138,8 @@ sandbox_contained_open (int         dirfd,
       /* Old containers say EPERM for every call that they do not know; the walk tells which it is. */
       if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return fd;
+      if (errno == ENOSYS)
+        g_atomic_int_set (&sandbox_contained_always_walk, TRUE);
     }
 
   return sandbox_contained_walk (dirfd, path, flags, &end);

@@ -15,9 +15,7 @@
 #include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker-private.h"
-
-/* What a path of the session layer never begins with; a driver that is used on its own may get it. */
-#define WORKSPACE_TARGET "/workspace"
+#include "sandbox-workspace-path.h"
 
 /**
  * SandboxWorkspace:
@@ -405,7 +403,7 @@ sandbox_workspace_start (SandboxWorkspaceJob *job,
                          const char          *path,
                          GError             **error)
 {
-  g_autofree char *relative = sandbox_path_resolve (path, WORKSPACE_TARGET, error);
+  g_autofree char *relative = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
   g_autoptr (GBytes) answer = NULL;
   SandboxWorkspaceJob *queued = NULL;
 

@@ -690,6 +690,7 @@ owner_use (WorkspaceFixture *fixture)
   g_autoptr (GBytes) bytes = call_read (fixture, "f", &error);
 
   g_assert_no_error (error);
+  g_assert_nonnull (bytes);
   g_assert_null (call_read (fixture, "none", &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
 }
@@ -699,12 +700,8 @@ test_owner_restored (WorkspaceFixture *fixture,
                      gconstpointer     below)
 {
   g_test_summary ("The thread, and the process, are afterwards what they were");
-  if (!g_test_subprocess ())
-    {
-      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-      g_test_trap_assert_passed ();
-      return;
-    }
+  if (!fixture_is_subprocess (&fixture->files))
+    return;
 
   guest_make_file (&fixture->files, "f", "x");
   g_assert_cmpint (prctl (PR_SET_PDEATHSIG, SIGUSR1), ==, 0);
@@ -774,12 +771,8 @@ test_owner_refused (WorkspaceFixture *fixture,
   Self before, after;
 
   g_test_summary ("Root without the capability to be somebody else refuses to work as itself");
-  if (!g_test_subprocess ())
-    {
-      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-      g_test_trap_assert_passed ();
-      return;
-    }
+  if (!fixture_is_subprocess (&fixture->files))
+    return;
 
   guest_make_file (&fixture->files, "f", "x");
   self_look (&before);

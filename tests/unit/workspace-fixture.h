@@ -150,6 +150,23 @@ fixture_tear_down (Fixture      *fixture,
   g_free (fixture->before);
 }
 
+/* FALSE once the rest of the test has been run by a process of its own. */
+static inline gboolean
+fixture_is_subprocess (Fixture *fixture)
+{
+  guint n_descriptors = fixture_count_descriptors ();
+
+  if (g_test_subprocess ())
+    return TRUE;
+
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+  /* GLib may have begun to watch children, and goes on with that. */
+  fixture->n_descriptors += fixture_count_descriptors () - n_descriptors;
+
+  return FALSE;
+}
+
 /* What a guest does, by plain calls. */
 
 static inline void
