@@ -18,6 +18,7 @@
 #include "sandbox-report.h"
 #include "sandbox-restrictions.h"
 #include "sandbox-result.h"
+#include "sandbox-workspace-path.h"
 
 #include "sandbox-backend.h"
 #include "sandbox-driver.h"

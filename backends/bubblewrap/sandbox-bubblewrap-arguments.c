@@ -2,6 +2,8 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 
+#include <sandbox-glib.h>
+
 #include <string.h>
 
 /* Small files of the host that programs need and that hold no secret. */
@@ -128,16 +130,16 @@ sandbox_bubblewrap_arguments_add_workspace (GByteArray                  *argumen
   switch (view->bind)
     {
     case SANDBOX_BUBBLEWRAP_BIND_BY_AGENT:
-      sandbox_bubblewrap_arguments_add (arguments, "--dir", "/workspace", NULL);
+      sandbox_bubblewrap_arguments_add (arguments, "--dir", SANDBOX_WORKSPACE_PATH, NULL);
       break;
 
     case SANDBOX_BUBBLEWRAP_BIND_BY_FD:
       sandbox_bubblewrap_arguments_add_number (arguments, "--bind-fd", SANDBOX_BUBBLEWRAP_FD_WORKSPACE);
-      sandbox_bubblewrap_arguments_add (arguments, "/workspace", NULL);
+      sandbox_bubblewrap_arguments_add (arguments, SANDBOX_WORKSPACE_PATH, NULL);
       break;
 
     case SANDBOX_BUBBLEWRAP_BIND_BY_PATH:
-      sandbox_bubblewrap_arguments_add (arguments, "--bind", view->workspace_path, "/workspace", NULL);
+      sandbox_bubblewrap_arguments_add (arguments, "--bind", view->workspace_path, SANDBOX_WORKSPACE_PATH, NULL);
       break;
 
     default:

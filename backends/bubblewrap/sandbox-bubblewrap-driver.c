@@ -240,7 +240,7 @@ sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile)
   char             **environment = NULL;
 
   environment = g_environ_setenv (environment, "PATH", "/usr/bin:/bin", TRUE);
-  environment = g_environ_setenv (environment, "HOME", "/workspace", TRUE);
+  environment = g_environ_setenv (environment, "HOME", SANDBOX_WORKSPACE_PATH, TRUE);
   for (guint i = 0; own != NULL && own[i] != NULL; i++)
     {
       g_auto (GStrv) parts = g_strsplit (own[i], "=", 2);

@@ -148,9 +148,9 @@ sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
 {
   guint             uid = sandbox_profile_get_guest_uid (profile);
   guint             gid = sandbox_profile_get_guest_gid (profile);
-  g_autofree char  *user = uid != 0 ? g_strdup_printf ("sandbox:x:%u:%u:sandbox:/workspace:/bin/sh\n", uid, gid) : g_strdup ("");
+  g_autofree char  *user = uid != 0 ? g_strdup_printf ("sandbox:x:%u:%u:sandbox:" SANDBOX_WORKSPACE_PATH ":/bin/sh\n", uid, gid) : g_strdup ("");
   g_autofree char  *group = gid != 0 ? g_strdup_printf ("sandbox:x:%u:\n", gid) : g_strdup ("");
-  g_autofree char  *passwd = g_strconcat ("root:x:0:0:root:/workspace:/bin/sh\n", user,
+  g_autofree char  *passwd = g_strconcat ("root:x:0:0:root:" SANDBOX_WORKSPACE_PATH ":/bin/sh\n", user,
                                           "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", NULL);
   g_autofree char  *groups = g_strconcat ("root:x:0:\n", group, "nogroup:x:65534:\n", NULL);
   const char *const names[] = { "passwd", "group", "hosts", "nsswitch.conf" };

@@ -5,9 +5,6 @@
 
 G_BEGIN_DECLS
 
-/* Where agents have the workspace. */
-#define SANDBOX_AGENT_WORKSPACE "/workspace"
-
 int sandbox_agent_channel_get_socket (SandboxAgentChannel *self);
 
 /* Sends what the sandbox is prepared with. Once, first. */

@@ -7,6 +7,7 @@
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
+#include "sandbox-workspace-path.h"
 
 #include <errno.h>
 #include <glib-unix.h>
@@ -219,7 +220,7 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_FORBID_USERNS;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
-  packet.setup.workspace = SANDBOX_AGENT_WORKSPACE;
+  packet.setup.workspace = SANDBOX_WORKSPACE_PATH;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;
   packet.setup.filter = g_bytes_get_data (filter, &size);
@@ -227,7 +228,7 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   if (self->mount_fd >= 0)
     {
       packet.setup.n_mounts = 1;
-      packet.setup.mounts[0].target = SANDBOX_AGENT_WORKSPACE;
+      packet.setup.mounts[0].target = SANDBOX_WORKSPACE_PATH;
       packet.n_fds = 1;
       packet.fds[0] = self->mount_fd;
     }

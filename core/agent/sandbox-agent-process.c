@@ -10,6 +10,7 @@
 #include "sandbox-pipe-stream-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-worker-private.h"
+#include "sandbox-workspace-path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -617,7 +618,7 @@ sandbox_agent_process_send_exec (SandboxAgentProcess *self,
   const char *const *argv = sandbox_command_get_argv (self->command);
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_EXEC, .n_fds = 3, .fds = { -1, -1, -1, -1 } };
   g_autofree char   *strings = NULL;
-  g_autofree char   *cwd = sandbox_path_resolve (sandbox_command_get_cwd (self->command), SANDBOX_AGENT_WORKSPACE, error);
+  g_autofree char   *cwd = sandbox_path_resolve (sandbox_command_get_cwd (self->command), SANDBOX_WORKSPACE_PATH, error);
   gsize              size = sandbox_agent_pack_strings (argv, environment, NULL, 0);
   gboolean           sent = FALSE;
 

@@ -6,9 +6,6 @@
 
 G_BEGIN_DECLS
 
-/* The one place of the workspace in the guest. */
-#define SANDBOX_WORKSPACE_TARGET "/workspace"
-
 SandboxSession *sandbox_session_new_for_core (SandboxCore *core);
 SandboxCore    *sandbox_session_get_core (SandboxSession *self);
 

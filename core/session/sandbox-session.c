@@ -6,6 +6,7 @@
 #include "sandbox-network-policy-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
+#include "sandbox-workspace-path.h"
 
 /**
  * SandboxSession:
@@ -218,14 +219,14 @@ sandbox_session_get_workspace_path (SandboxSession *self)
 {
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
 
-  return SANDBOX_WORKSPACE_TARGET;
+  return SANDBOX_WORKSPACE_PATH;
 }
 
 char *
 sandbox_session_driver_path (const char *path,
                              GError    **error)
 {
-  g_autofree char *bytes = sandbox_path_resolve (path, SANDBOX_WORKSPACE_TARGET, error);
+  g_autofree char *bytes = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
 
   return bytes != NULL ? sandbox_path_escape (bytes) : NULL;
 }
@@ -258,9 +259,9 @@ sandbox_session_resolve_path (SandboxSession *self,
   if (relative == NULL)
     return NULL;
   if (g_str_equal (relative, "."))
-    return g_strdup (SANDBOX_WORKSPACE_TARGET);
+    return g_strdup (SANDBOX_WORKSPACE_PATH);
 
-  return g_strconcat (SANDBOX_WORKSPACE_TARGET, "/", relative, NULL);
+  return g_strconcat (SANDBOX_WORKSPACE_PATH, "/", relative, NULL);
 }
 
 /**
