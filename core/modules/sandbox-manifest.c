@@ -119,9 +119,11 @@ sandbox_manifest_read (GKeyFile   *file,
                        char      **value,
                        GError    **error)
 {
-  g_autofree char *text = g_key_file_get_string (file, GROUP, key, NULL);
+  g_autoptr (GError) cause = NULL;
+  g_autofree char *text = g_key_file_get_string (file, GROUP, key, &cause);
 
-  if (text == NULL || !sandbox_manifest_is_plain (text))
+  /* There may be both, a text and an error. */
+  if (text == NULL || cause != NULL || !sandbox_manifest_is_plain (text))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE, "the manifest has no good %s", key);
       return FALSE;
@@ -143,7 +145,7 @@ sandbox_manifest_read_abi (GKeyFile *file,
   if (!sandbox_manifest_read (file, "Abi", &text, error))
     return FALSE;
 
-  if (!g_ascii_string_to_unsigned (text, 10, 1, G_MAXUINT32, &number, NULL))
+  if (*text == '+' || !g_ascii_string_to_unsigned (text, 10, 1, G_MAXUINT32, &number, NULL))
     return sandbox_manifest_fail (error, "Abi is not a number from 1 on");
 
   *abi = number;
@@ -162,7 +164,7 @@ sandbox_manifest_read_priority (GKeyFile *file,
   if (!sandbox_manifest_read (file, "Priority", &text, error))
     return FALSE;
 
-  if (!g_ascii_string_to_signed (text, 10, G_MININT, G_MAXINT, &number, NULL))
+  if (*text == '+' || !g_ascii_string_to_signed (text, 10, G_MININT, G_MAXINT, &number, NULL))
     return sandbox_manifest_fail (error, "Priority is not a number");
 
   *priority = number;

@@ -110,7 +110,12 @@ sandbox_trust_file (const char  *path,
   free (real);
   directory = g_path_get_dirname (file);
   if (!sandbox_trust_directory (directory, error))
-    return NULL;
+    {
+      g_autofree char *display = g_filename_display_name (path);
+
+      g_prefix_error (error, "%s: ", display);
+      return NULL;
+    }
 
   if (stat (file, &found) != 0)
     reason = g_strerror (errno);
