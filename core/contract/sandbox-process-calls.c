@@ -203,17 +203,28 @@ typedef struct
 {
   GOutputStream *stream;
   GBytes        *bytes;
+  GCancellable  *cancellable;
 } SandboxFeed;
+
+/* Somebody else may hold the reading end for ever. */
+static void
+sandbox_process_stop_feeding (gpointer data)
+{
+  g_autoptr (GCancellable) cancellable = data;
+
+  g_cancellable_cancel (cancellable);
+}
 
 static gboolean
 sandbox_process_feed_cb (gpointer user_data)
 {
   g_autofree SandboxFeed *feed = user_data;
   g_autoptr (GOutputStream) stream = feed->stream;
+  g_autoptr (GCancellable) cancellable = feed->cancellable;
   gsize         size = 0;
   gconstpointer data = g_bytes_get_data (feed->bytes, &size);
 
-  g_output_stream_write_all_async (stream, data, size, G_PRIORITY_DEFAULT, NULL,
+  g_output_stream_write_all_async (stream, data, size, G_PRIORITY_DEFAULT, cancellable,
                                    sandbox_process_fed_cb, feed->bytes);
 
   return G_SOURCE_REMOVE;
@@ -268,6 +279,8 @@ sandbox_process_communicate_async (SandboxProcess     *self,
 
       feed->stream = g_object_ref (input);
       feed->bytes = stdin_bytes != NULL ? g_bytes_ref (stdin_bytes) : g_bytes_new (NULL, 0);
+      feed->cancellable = g_cancellable_new ();
+      sandbox_process_keep (self, g_object_ref (feed->cancellable), sandbox_process_stop_feeding);
       sandbox_worker_invoke (sandbox_process_feed_cb, feed, NULL);
     }
   sandbox_process_collect (self, g_steal_pointer (&task));

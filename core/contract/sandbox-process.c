@@ -8,6 +8,8 @@
 #include "sandbox-result-private.h"
 #include "sandbox-worker-private.h"
 
+#include <gio/gunixoutputstream.h>
+#include <glib-unix.h>
 #include <signal.h>
 
 /**
@@ -30,8 +32,10 @@
  * Since: 1.0
  */
 
-/* A stream that something else still holds open is closed so long after everything is gone. */
+/* A stream that something else still holds open is closed so long after everything is gone; later when the
+ * machine is too busy to read what there is, but not for ever: who holds it may also write. */
 #define DRAIN_AFTER_GONE_MS 250
+#define DRAIN_LIMIT_MS 5000
 /* What the command has left behind is killed so long after its own end. */
 #define KILL_AFTER_EXIT_MS 250
 /* A driver that cannot prove the end so long after a kill does not keep the caller waiting; what the
@@ -72,12 +76,15 @@ typedef struct
   SandboxCapture *capture;
   gboolean        drained;
   SandboxResult  *result;
+  gboolean        result_current; /* nothing has happened since it was made */
+  GSList         *old_results;    /* handed out without a reference, so they stay */
 
   GSource   *deadline;
   GSource   *grace;
   GSource   *settle;
   GSource   *give_up;
   GSource   *drain;
+  GSource   *drain_limit;
   GPtrArray *waiters; /* SandboxWaiter */
 
   GSList *kept; /* SandboxKept */
@@ -220,12 +227,18 @@ sandbox_process_check_finished (SandboxProcess *self)
       g_mutex_unlock (&priv->lock);
       return;
     }
-  g_clear_object (&priv->result);
-  priv->result = sandbox_process_build_result_locked (priv);
+  if (!priv->result_current)
+    {
+      if (priv->result != NULL)
+        priv->old_results = g_slist_prepend (priv->old_results, priv->result);
+      priv->result = sandbox_process_build_result_locked (priv);
+      priv->result_current = TRUE;
+    }
   result = g_object_ref (priv->result);
   waiters = g_steal_pointer (&priv->waiters);
   priv->waiters = g_ptr_array_new_with_free_func (sandbox_waiter_free);
   sandbox_process_add_source_locked (sources, &priv->drain);
+  sandbox_process_add_source_locked (sources, &priv->drain_limit);
   sandbox_process_add_source_locked (sources, &priv->give_up);
   g_mutex_unlock (&priv->lock);
 
@@ -251,6 +264,7 @@ sandbox_process_give_up_cb (gpointer user_data)
 
   g_mutex_lock (&priv->lock);
   priv->given_up = TRUE;
+  priv->result_current = FALSE;
   if (priv->ended_us == 0)
     priv->ended_us = g_get_monotonic_time ();
   capture = priv->drained ? NULL : priv->capture;
@@ -320,7 +334,7 @@ sandbox_process_set_reason (SandboxProcess *self,
     {
       priv->has_reason = TRUE;
       priv->reason = reason;
-      if (reason == SANDBOX_OUTCOME_OUTPUT_LIMIT)
+      if (reason == SANDBOX_OUTCOME_OUTPUT_LIMIT && priv->command != NULL)
         priv->limit_value = sandbox_command_get_max_output (priv->command);
     }
   g_mutex_unlock (&priv->lock);
@@ -481,6 +495,7 @@ sandbox_process_drained_cb (gpointer user_data)
 
   g_mutex_lock (&priv->lock);
   priv->drained = TRUE;
+  priv->result_current = FALSE;
   g_mutex_unlock (&priv->lock);
 
   sandbox_process_check_finished (self);
@@ -495,6 +510,17 @@ sandbox_process_drain_cb (gpointer user_data)
   sandbox_capture_cut (priv->capture);
 
   return G_SOURCE_REMOVE;
+}
+
+/* Of low priority: what can be read is read first. */
+static void
+sandbox_process_arm_drain_locked (SandboxProcess *self)
+{
+  SandboxProcessPrivate *priv = sandbox_process_get_instance_private (self);
+
+  sandbox_process_arm_locked (self, &priv->drain, DRAIN_AFTER_GONE_MS, sandbox_process_drain_cb);
+  g_source_set_priority (priv->drain, G_PRIORITY_LOW);
+  sandbox_process_arm_locked (self, &priv->drain_limit, DRAIN_LIMIT_MS, sandbox_process_drain_cb);
 }
 
 static gboolean
@@ -588,8 +614,9 @@ sandbox_process_collect (SandboxProcess *self,
                                      sandbox_process_full_cb, sandbox_process_drained_cb,
                                      g_object_ref (self), g_object_unref);
       priv->capture = capture;
+      priv->result_current = FALSE;
       if (priv->gone)
-        sandbox_process_arm_locked (self, &priv->drain, DRAIN_AFTER_GONE_MS, sandbox_process_drain_cb);
+        sandbox_process_arm_drain_locked (self);
     }
   g_mutex_unlock (&priv->lock);
 
@@ -675,6 +702,7 @@ sandbox_process_finalize (GObject *object)
   g_clear_object (&priv->output);
   g_clear_object (&priv->errors);
   g_clear_object (&priv->result);
+  g_clear_slist (&priv->old_results, g_object_unref);
   g_clear_pointer (&priv->id, g_free);
   g_mutex_clear (&priv->lock);
 
@@ -894,8 +922,8 @@ sandbox_process_get_result (SandboxProcess *self)
  *
  * Hands over the streams of the command. For drivers; once, before the process is returned.
  *
- * The streams are read in a thread of the library. A driver without descriptors uses
- * [method@Sandbox.Process.push_stdout] instead.
+ * The streams are read in a thread of the library, and the descriptor of @stdin_stream, if it has one, is
+ * made non-blocking. A driver without descriptors uses [method@Sandbox.Process.push_stdout] instead.
  *
  * Since: 1.0
  */
@@ -912,6 +940,11 @@ sandbox_process_set_streams (SandboxProcess *self,
   g_return_if_fail (stdin_stream == NULL || G_IS_OUTPUT_STREAM (stdin_stream));
   g_return_if_fail (G_IS_INPUT_STREAM (stdout_stream));
   g_return_if_fail (stderr_stream == NULL || G_IS_INPUT_STREAM (stderr_stream));
+
+  /* GIO would write a whole buffer to a blocking descriptor that can take a byte, and with it block a main
+   * loop, or the worker, for as long as the command does not read. */
+  if (G_IS_UNIX_OUTPUT_STREAM (stdin_stream))
+    g_unix_set_fd_nonblocking (g_unix_output_stream_get_fd (G_UNIX_OUTPUT_STREAM (stdin_stream)), TRUE, NULL);
 
   g_mutex_lock (&priv->lock);
   had_streams = priv->has_streams;
@@ -1111,6 +1144,7 @@ sandbox_process_set_gone (SandboxProcess *self)
       return;
     }
   priv->gone = TRUE;
+  priv->result_current = FALSE;
   if (priv->ended_us == 0)
     priv->ended_us = g_get_monotonic_time ();
   sandbox_process_add_source_locked (sources, &priv->deadline);
@@ -1118,7 +1152,7 @@ sandbox_process_set_gone (SandboxProcess *self)
   sandbox_process_add_source_locked (sources, &priv->settle);
   sandbox_process_add_source_locked (sources, &priv->give_up);
   if (priv->capture != NULL && !priv->drained)
-    sandbox_process_arm_locked (self, &priv->drain, DRAIN_AFTER_GONE_MS, sandbox_process_drain_cb);
+    sandbox_process_arm_drain_locked (self);
   if (priv->pushes)
     {
       sandbox_push_stream_end (SANDBOX_PUSH_STREAM (priv->output));
