@@ -39,7 +39,8 @@ struct _SandboxRegistry
 
   GRecMutex  adding; /* held while something is added and announced; recursive for the sake of handlers */
   GMutex     lock;
-  GPtrArray *infos; /* SandboxBackendInfo, sorted; guarded by lock */
+  GPtrArray *infos;   /* SandboxBackendInfo, sorted; guarded by lock */
+  GString   *refused; /* why folders that exist were not looked into; guarded by lock */
 };
 
 static GType
@@ -86,6 +87,7 @@ sandbox_registry_finalize (GObject *object)
   SandboxRegistry *self = SANDBOX_REGISTRY (object);
 
   g_ptr_array_unref (self->infos);
+  g_string_free (self->refused, TRUE);
   g_mutex_clear (&self->lock);
   g_rec_mutex_clear (&self->adding);
 
@@ -104,6 +106,7 @@ sandbox_registry_init (SandboxRegistry *self)
   g_rec_mutex_init (&self->adding);
   g_mutex_init (&self->lock);
   self->infos = g_ptr_array_new_with_free_func (g_object_unref);
+  self->refused = g_string_new (NULL);
 }
 
 static int
@@ -143,6 +146,22 @@ sandbox_registry_take (SandboxRegistry    *self,
   return TRUE;
 }
 
+/* A folder that is not looked into is not worth an error, until something is not found. */
+static void
+sandbox_registry_note_refused (SandboxRegistry *self,
+                               const char      *directory,
+                               const GError    *error)
+{
+  g_autoptr (GMutexLocker) locker = NULL;
+
+  g_debug ("%s", error->message);
+  if (!g_file_test (directory, G_FILE_TEST_EXISTS))
+    return;
+
+  locker = g_mutex_locker_new (&self->lock);
+  g_string_append_printf (self->refused, ". %s", error->message);
+}
+
 /* Adds what is in a folder, and tells how many that were. A folder that is not to be trusted is as if
  * it were empty. */
 static guint
@@ -159,7 +178,7 @@ sandbox_registry_scan (SandboxRegistry *self,
 
   if (dir == NULL)
     {
-      g_debug ("%s", error->message);
+      sandbox_registry_note_refused (self, directory, error);
       return 0;
     }
 
@@ -358,16 +377,28 @@ sandbox_registry_add_search_path (SandboxRegistry *self,
     g_list_model_items_changed (G_LIST_MODEL (self), 0, n_items - added, n_items);
 }
 
+static void
+sandbox_registry_set_not_found (SandboxRegistry *self,
+                                const char      *message,
+                                GError         **error)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "%s%s", message, self->refused->str);
+}
+
 static SandboxBackendInfo *
 sandbox_registry_lookup_backend (SandboxRegistry *self,
                                  const char      *name,
                                  GError         **error)
 {
   g_autoptr (SandboxBackendInfo) info = sandbox_registry_lookup (self, name);
+  g_autofree char *message = NULL;
 
   if (info == NULL)
     {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "There is no backend %s", name);
+      message = g_strdup_printf ("There is no backend %s", name);
+      sandbox_registry_set_not_found (self, message, error);
       return NULL;
     }
 
@@ -419,8 +450,8 @@ sandbox_registry_dup_candidates (SandboxRegistry *self,
 
   if (candidates->len == 0)
     {
-      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND,
-                           "No backend is there that may be picked without its name; install one, such as bubblewrap");
+      sandbox_registry_set_not_found (self, "No backend is there that may be picked without its name; install one, such as bubblewrap",
+                                      error);
       return NULL;
     }
 

@@ -453,14 +453,20 @@ test_trust_folder (void)
   static const mode_t modes[] = { 0777, 01777, 0707, 0770, 0720, 0702 };
   g_autofree char    *folder = make_folder ();
   g_autofree char    *file = write_manifest (folder, "good", "backend", 1);
+  g_autofree char    *reason = g_strdup_printf ("from %s: others can write to it", folder);
 
+  g_test_summary ("Nothing in it is listed, and who misses something is told why");
   for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
     {
       g_autoptr (SandboxRegistry) registry = NULL;
+      g_autoptr (GError) error = NULL;
 
       g_assert_cmpint (g_chmod (folder, modes[i]), ==, 0);
       registry = open_folder (folder);
       assert_names (registry, "");
+      g_assert_null (sandbox_registry_create_backend (registry, "good", NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+      g_assert_nonnull (strstr (error->message, reason));
       sandbox_registry_add_search_path (registry, folder);
       assert_names (registry, "");
     }
