@@ -38,6 +38,10 @@ void sandbox_process_keep (SandboxProcess *self,
 void sandbox_process_end (SandboxProcess *self,
                           SandboxOutcome  reason);
 
+/* The session stopped while the command was starting, and its driver may have killed it already: unless it
+ * has exited by itself, it ended because it was stopped. */
+void sandbox_process_end_stopped (SandboxProcess *self);
+
 /* TERM, and after the grace KILL; a grace of 0 kills at once. */
 void sandbox_process_terminate (SandboxProcess *self,
                                 SandboxOutcome  reason,

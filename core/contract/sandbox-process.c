@@ -11,6 +11,7 @@
 #include <gio/gunixoutputstream.h>
 #include <glib-unix.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 /**
  * SandboxProcess:
@@ -347,6 +348,25 @@ sandbox_process_end (SandboxProcess *self,
                      SandboxOutcome  reason)
 {
   if (sandbox_process_set_reason (self, reason))
+    sandbox_process_kill_somewhere (self);
+}
+
+void
+sandbox_process_end_stopped (SandboxProcess *self)
+{
+  SandboxProcessPrivate *priv = sandbox_process_get_instance_private (self);
+  gboolean               alive = FALSE;
+
+  g_mutex_lock (&priv->lock);
+  alive = !priv->gone;
+  if (!priv->has_reason && !(priv->exited && WIFEXITED (priv->wait_status)))
+    {
+      priv->has_reason = TRUE;
+      priv->reason = SANDBOX_OUTCOME_STOPPED;
+    }
+  g_mutex_unlock (&priv->lock);
+
+  if (alive)
     sandbox_process_kill_somewhere (self);
 }
 

@@ -234,7 +234,7 @@ sandbox_session_read_text_finish (SandboxSession *self,
       return NULL;
     }
 
-  return g_strndup (data, size);
+  return g_strndup (size > 0 ? data : "", size);
 }
 
 /**

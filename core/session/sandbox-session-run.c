@@ -59,7 +59,7 @@ sandbox_session_started (gpointer      user_data,
   sandbox_process_attach (process, start->command, sandbox_core_get_dispatcher (start->core),
                           SANDBOX_DRIVER_GET_IFACE (driver)->thread_safe);
   if (!sandbox_core_add_process (start->core, process))
-    sandbox_process_end (process, SANDBOX_OUTCOME_STOPPED);
+    sandbox_process_end_stopped (process);
   if (g_cancellable_is_cancelled (cancellable))
     sandbox_process_end (process, SANDBOX_OUTCOME_CANCELLED);
 

@@ -289,22 +289,21 @@ sandbox_session_list_processes (SandboxSession *self)
   return G_LIST_MODEL (list);
 }
 
-typedef struct
+static void
+sandbox_session_end_change (gpointer data)
 {
-  SandboxCore *core;
-  GTask       *task;
-} SandboxPolicyChange;
+  g_autoptr (SandboxCore) core = data;
+
+  sandbox_core_end_change (core);
+}
 
 static void
 sandbox_session_policy_changed (gpointer      user_data,
                                 gpointer      answer,
                                 const GError *error)
 {
-  g_autofree SandboxPolicyChange *change = user_data;
-  g_autoptr (SandboxCore) core = change->core;
-  g_autoptr (GTask) task = change->task;
+  g_autoptr (GTask) task = user_data;
 
-  sandbox_core_end_change (core);
   if (error != NULL)
     g_task_return_error (task, g_error_copy (error));
   else
@@ -336,10 +335,9 @@ sandbox_session_set_network_policy_async (SandboxSession       *self,
   g_autoptr (GTask) task = NULL;
   g_autoptr (SandboxRequest) request = NULL;
   g_autoptr (SandboxNetworkPolicy) frozen = NULL;
-  SandboxDriver       *driver = NULL;
-  SandboxPolicyChange *change = NULL;
-  GError              *error = NULL;
-  gboolean             taken = FALSE;
+  SandboxDriver *driver = NULL;
+  GError        *error = NULL;
+  gboolean       taken = FALSE;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (SANDBOX_IS_NETWORK_POLICY (policy));
@@ -355,12 +353,12 @@ sandbox_session_set_network_policy_async (SandboxSession       *self,
       return;
     }
 
-  change = g_new (SandboxPolicyChange, 1);
-  change->core = sandbox_core_ref (self->core);
-  change->task = g_steal_pointer (&task);
   frozen = sandbox_network_policy_freeze (policy);
   driver = sandbox_core_get_driver (self->core);
-  request = sandbox_request_new_internal (G_TYPE_NONE, cancellable, sandbox_session_policy_changed, change);
+  request = sandbox_request_new_internal (G_TYPE_NONE, cancellable, sandbox_session_policy_changed,
+                                          g_steal_pointer (&task));
+  /* Until the driver has spoken it may be in the middle of the change, whatever the caller was told. */
+  sandbox_request_keep (request, sandbox_core_ref (self->core), sandbox_session_end_change);
   taken = SANDBOX_DRIVER_GET_IFACE (driver)->set_network_policy (driver, frozen, request, &error);
   sandbox_request_dispatched (request, taken, error);
 }

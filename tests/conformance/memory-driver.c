@@ -1219,6 +1219,23 @@ memory_driver_new_empty (void)
   return g_object_new (memory_empty_driver_get_type (), NULL);
 }
 
+SandboxCommand *
+memory_command (const char *first,
+                ...)
+{
+  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
+  g_auto (GStrv) argv = NULL;
+  va_list words;
+
+  va_start (words, first);
+  for (const char *word = first; word != NULL; word = va_arg (words, const char *))
+    g_strv_builder_add (builder, word);
+  va_end (words);
+  argv = g_strv_builder_end (builder);
+
+  return sandbox_command_new ((const char *const *) argv);
+}
+
 void
 memory_driver_set_answer (MemoryDriver *self,
                           MemoryAnswer  answer)

@@ -56,6 +56,10 @@ MemoryDriver *memory_driver_new_foreign (void);
 /* Implements nothing at all */
 SandboxDriver *memory_driver_new_empty (void);
 
+/* A command with these words, up to a NULL */
+SandboxCommand *memory_command (const char *first,
+                                ...) G_GNUC_NULL_TERMINATED;
+
 /* How the next requests are answered, whatever they are */
 void memory_driver_set_answer (MemoryDriver *self,
                                MemoryAnswer  answer);

@@ -865,23 +865,6 @@ new_session (MemoryDriver *driver)
   return session;
 }
 
-static SandboxCommand *
-toy (const char *first,
-     ...)
-{
-  g_autoptr (GStrvBuilder) builder = g_strv_builder_new ();
-  g_auto (GStrv) argv = NULL;
-  va_list words;
-
-  va_start (words, first);
-  for (const char *word = first; word != NULL; word = va_arg (words, const char *))
-    g_strv_builder_add (builder, word);
-  va_end (words);
-  argv = g_strv_builder_end (builder);
-
-  return sandbox_command_new ((const char *const *) argv);
-}
-
 /* @command is taken. */
 static SandboxResult *
 run (SandboxSession *session,
@@ -919,7 +902,7 @@ check_bound (MemoryDriver            *driver,
   g_autoptr (SandboxSession) session = new_session (driver);
   g_autofree char *first = g_strdup_printf ("%" G_GSIZE_FORMAT, output);
   g_autofree char *second = g_strdup_printf ("%" G_GSIZE_FORMAT, errors);
-  SandboxCommand  *command = toy (program, first, second, NULL);
+  SandboxCommand  *command = memory_command (program, first, second, NULL);
   g_autoptr (SandboxResult) result = NULL;
   gsize over = output + errors > 100000 ? output + errors - 100000 : 0;
   gsize kept = 0;
@@ -989,7 +972,7 @@ test_endless (void)
       g_autoptr (SandboxSession) session = new_session (driver);
       g_autoptr (SandboxResult) bounded = NULL;
       g_autoptr (SandboxResult) timed = NULL;
-      SandboxCommand *command = toy ("yes", NULL);
+      SandboxCommand *command = memory_command ("yes", NULL);
 
       memory_driver_set_pushes (driver, k == 1);
       sandbox_command_set_max_output (command, 65536);
@@ -997,7 +980,7 @@ test_endless (void)
       g_assert_cmpint (sandbox_result_get_outcome (bounded), ==, SANDBOX_OUTCOME_OUTPUT_LIMIT);
       g_assert_cmpuint (g_bytes_get_size (sandbox_result_get_stdout (bounded)), ==, 65536);
 
-      command = toy ("yes", NULL);
+      command = memory_command ("yes", NULL);
       sandbox_command_set_max_output (command, 65536);
       sandbox_command_set_output_limit_action (command, SANDBOX_OUTPUT_LIMIT_ACTION_TRUNCATE);
       sandbox_command_set_timeout_ms (command, 200);
@@ -1024,7 +1007,7 @@ test_tail (void)
       g_autoptr (SandboxResult) result = NULL;
 
       memory_driver_set_pushes (driver, i % 2 == 1);
-      result = run (session, toy ("flood", "60000", "10", NULL));
+      result = run (session, memory_command ("flood", "60000", "10", NULL));
       g_assert_cmpuint (g_bytes_get_size (sandbox_result_get_stdout (result)), ==, 60000);
       g_assert_cmpuint (g_bytes_get_size (sandbox_result_get_stderr (result)), ==, 10);
     }
@@ -1089,7 +1072,7 @@ test_communicate (void)
   g_autoptr (SandboxResult) result = NULL;
   g_autoptr (SandboxResult) nothing = NULL;
   g_autoptr (GError) error = NULL;
-  SandboxCommand *command = toy ("cat", NULL);
+  SandboxCommand *command = memory_command ("cat", NULL);
 
   g_test_summary ("Five megabytes go through a command and come back; no input is the end of the input");
 
@@ -1099,7 +1082,7 @@ test_communicate (void)
   g_assert_no_error (error);
   g_assert_true (g_bytes_equal (sandbox_result_get_stdout (result), input));
 
-  empty = spawn (session, toy ("cat", NULL));
+  empty = spawn (session, memory_command ("cat", NULL));
   nothing = sandbox_process_communicate (empty, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (sandbox_result_get_exit_status (nothing), ==, 0);
@@ -1125,13 +1108,13 @@ test_communicate_unread (void)
 
   g_test_summary ("Input that a command does not read is no error, blocks nothing of the library, and is let go at the end");
 
-  brief = spawn (session, toy ("sleep", "50", NULL));
+  brief = spawn (session, memory_command ("sleep", "50", NULL));
   ended = sandbox_process_communicate (brief, input, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpint (sandbox_result_get_exit_status (ended), ==, 0);
 
   /* The worker still keeps the time limit of a command that it feeds. */
-  command = toy ("hang", NULL);
+  command = memory_command ("hang", NULL);
   sandbox_command_set_timeout_ms (command, 200);
   deaf = spawn (session, command);
   before = g_get_monotonic_time ();
@@ -1141,7 +1124,7 @@ test_communicate_unread (void)
   g_assert_cmpint (g_get_monotonic_time () - before, <, 4 * G_USEC_PER_SEC);
 
   /* Somebody holds the reading end for ever. */
-  held = spawn (session, toy ("hold", "x", NULL));
+  held = spawn (session, memory_command ("hold", "x", NULL));
   gone = sandbox_process_communicate (held, input, NULL, &error);
   g_assert_no_error (error);
   test_wait (g_output_stream_is_closed (sandbox_process_get_stdin (held)));
@@ -1162,7 +1145,7 @@ test_communicate_refused (void)
   g_autoptr (SandboxProcess) process = NULL;
   g_autoptr (SandboxResult) result = NULL;
   g_autoptr (GError) error = NULL;
-  SandboxCommand *command = toy ("cat", NULL);
+  SandboxCommand *command = memory_command ("cat", NULL);
 
   g_test_summary ("A command that brought its input takes no other");
 
@@ -1183,7 +1166,7 @@ test_communicate_twice (void)
   g_autoptr (MemoryDriver) driver = memory_driver_new ();
   g_autoptr (SandboxSession) session = new_session (driver);
   g_autoptr (GBytes) input = make_input (300000);
-  g_autoptr (SandboxProcess) process = spawn (session, toy ("cat", NULL));
+  g_autoptr (SandboxProcess) process = spawn (session, memory_command ("cat", NULL));
   g_autoptr (GAsyncResult) first = NULL;
   g_autoptr (GAsyncResult) second = NULL;
   g_autoptr (SandboxResult) one = NULL;
@@ -1214,7 +1197,7 @@ test_communicate_cancelled (void)
 {
   g_autoptr (MemoryDriver) driver = memory_driver_new ();
   g_autoptr (SandboxSession) session = new_session (driver);
-  g_autoptr (SandboxProcess) process = spawn (session, toy ("hang", NULL));
+  g_autoptr (SandboxProcess) process = spawn (session, memory_command ("hang", NULL));
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
   GThread *thread = g_thread_new ("cancel", cancel_thread, cancellable);
@@ -1233,7 +1216,7 @@ test_streams_read (void)
 {
   g_autoptr (MemoryDriver) driver = memory_driver_new ();
   g_autoptr (SandboxSession) session = new_session (driver);
-  g_autoptr (SandboxProcess) process = spawn (session, toy ("cat", NULL));
+  g_autoptr (SandboxProcess) process = spawn (session, memory_command ("cat", NULL));
   g_autoptr (GError) error = NULL;
   char  buffer[16];
   gsize done = 0;
@@ -1256,7 +1239,7 @@ test_full_pipe (void)
 {
   g_autoptr (MemoryDriver) driver = memory_driver_new ();
   g_autoptr (SandboxSession) session = new_session (driver);
-  g_autoptr (SandboxProcess) process = spawn (session, toy ("hang", NULL));
+  g_autoptr (SandboxProcess) process = spawn (session, memory_command ("hang", NULL));
   g_autoptr (GBytes) input = make_input (1 << 20);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GAsyncResult) result = NULL;
@@ -1284,7 +1267,7 @@ static SandboxCommand *
 timed_toy (const char *name,
            guint       timeout_ms)
 {
-  SandboxCommand *command = toy (name, NULL);
+  SandboxCommand *command = memory_command (name, NULL);
 
   sandbox_command_set_timeout_ms (command, timeout_ms);
 
@@ -1305,11 +1288,11 @@ test_foreign_sync (void)
 
   timed = run (session, timed_toy ("hang", 100));
   g_assert_cmpint (sandbox_result_get_outcome (timed), ==, SANDBOX_OUTCOME_TIMED_OUT);
-  flooded = run (session, toy ("yes", NULL));
+  flooded = run (session, memory_command ("yes", NULL));
   g_assert_cmpint (sandbox_result_get_outcome (flooded), ==, SANDBOX_OUTCOME_OUTPUT_LIMIT);
-  left = run (session, toy ("orphan", "x", NULL));
+  left = run (session, memory_command ("orphan", "x", NULL));
   g_assert_cmpint (sandbox_result_get_outcome (left), ==, SANDBOX_OUTCOME_EXITED);
-  process = spawn (session, toy ("hang", NULL));
+  process = spawn (session, memory_command ("hang", NULL));
   g_assert_true (sandbox_process_stop (process, NULL, NULL));
 
   g_assert_cmpuint (memory_driver_count_calls (driver, "kill"), >=, 4);
@@ -1323,7 +1306,7 @@ test_foreign_async (void)
   g_autoptr (SandboxSession) session = new_session (driver);
   g_autoptr (SandboxCommand) command = timed_toy ("hang", 100);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
-  g_autoptr (SandboxCommand) forever = toy ("hang", NULL);
+  g_autoptr (SandboxCommand) forever = memory_command ("hang", NULL);
   g_autoptr (GAsyncResult) first = NULL;
   g_autoptr (GAsyncResult) second = NULL;
   g_autoptr (SandboxResult) timed = NULL;
