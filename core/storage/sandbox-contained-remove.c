@@ -167,45 +167,57 @@ sandbox_removal_enter (SandboxRemoval *self,
   return TRUE;
 }
 
-/* Goes up from the deepest level; its name, now one of the level above, goes to *@name.
- *
- * The level above may have been closed. Then ".." of the one we leave is it, unless somebody has moved
- * that meanwhile: what we find is compared with what we had, and else all is begun again at the top. A
- * directory below the root has nothing but the root and what is below for its parent, so even the look
- * stays inside. *@name is NULL then. */
+/* Opens the levels above the deepest again, from the top down and by name, never upwards: a directory that
+ * somebody moves out of here meanwhile cannot take us along. Each must be the one that it was. FALSE when the
+ * way is not there any more. */
 static gboolean
+sandbox_removal_reopen (SandboxRemoval *self)
+{
+  g_auto (SandboxFd) held = -1;
+  const guint last = self->levels->len - 2;
+  int         at = dirfd (sandbox_removal_get_level (self, 0)->dir);
+
+  for (guint i = 1; i <= last; i++)
+    {
+      SandboxRemovalLevel *level = sandbox_removal_get_level (self, i);
+      g_auto (SandboxFd) fd = sandbox_removal_open (at, level->name);
+      struct stat st;
+
+      if (fd < 0 || fstat (fd, &st) < 0 || st.st_dev != level->dev || st.st_ino != level->ino)
+        return FALSE;
+
+      sandbox_clear_fd (&held);
+      if (last - i >= MAX_OPEN - 2)
+        {
+          held = at = g_steal_fd (&fd);
+          continue;
+        }
+      level->dir = fdopendir (fd);
+      if (level->dir == NULL)
+        return FALSE;
+      at = g_steal_fd (&fd);
+    }
+
+  return TRUE;
+}
+
+/* Goes up from the deepest level; its name, now one of the level above, goes to *@name. When the way up is
+ * lost, all is begun again at the top, and *@name is NULL. */
+static void
 sandbox_removal_ascend (SandboxRemoval *self,
                         char          **name)
 {
-  SandboxRemovalLevel *level = sandbox_removal_get_deepest (self);
   SandboxRemovalLevel *above = sandbox_removal_get_level (self, self->levels->len - 2);
-  struct stat          st;
 
-  if (above->dir == NULL)
+  if (above->dir == NULL && !sandbox_removal_reopen (self))
     {
-      g_auto (SandboxFd) fd = -1;
-
-      do
-        fd = openat (dirfd (level->dir), "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-      while (fd < 0 && errno == EACCES && sandbox_removal_repair (level));
-
-      if (fd < 0 || fstat (fd, &st) < 0 || st.st_dev != above->dev || st.st_ino != above->ino)
-        {
-          g_array_set_size (self->levels, 1);
-          rewinddir (sandbox_removal_get_deepest (self)->dir);
-          return TRUE;
-        }
-
-      above->dir = fdopendir (fd);
-      if (above->dir == NULL)
-        return FALSE;
-      g_steal_fd (&fd);
+      g_array_set_size (self->levels, 1);
+      rewinddir (sandbox_removal_get_deepest (self)->dir);
+      return;
     }
 
-  *name = g_steal_pointer (&level->name);
+  *name = g_steal_pointer (&sandbox_removal_get_deepest (self)->name);
   g_array_set_size (self->levels, self->levels->len - 1);
-
-  return TRUE;
 }
 
 static gboolean
@@ -279,8 +291,7 @@ sandbox_removal_empty (SandboxRemoval       *self,
 
       if (entry == NULL)
         {
-          if (!sandbox_removal_ascend (self, &emptied))
-            return FALSE;
+          sandbox_removal_ascend (self, &emptied);
           if (emptied == NULL && sandbox_removal_is_too_often (&self->surprises))
             return FALSE;
         }
