@@ -10,6 +10,8 @@
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
 /* A program that every root view has, to prove that one runs. */
 #define PROOF "true"
+/* A bwrap that does not know an option says so at once; one that hangs is not tried a second time. */
+#define REFUSAL_US (5 * G_USEC_PER_SEC)
 
 /**
  * SandboxBubblewrapBackend:
@@ -59,6 +61,7 @@ struct _SandboxBubblewrapTrial
   char                      *directory; /* a workspace of our own, removed at the end; nullable */
 
   GCancellable            *cancellable;
+  gint64                   began_us; /* the proof; monotonic */
   SandboxBubblewrapBind    bind;
   SandboxBubblewrapLaunch *launch;
   SandboxDriver           *driver;
@@ -110,7 +113,8 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
 
   /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
   if (error != NULL && sandbox_bubblewrap_launch_get_bind (trial->launch) == SANDBOX_BUBBLEWRAP_BIND_BY_FD &&
-      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE))
+      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
+      g_get_monotonic_time () - trial->began_us < REFUSAL_US)
     {
       trial->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
       g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
@@ -138,6 +142,7 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
       return;
     }
 
+  trial->began_us = g_get_monotonic_time ();
   sandbox_session_run_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_ran_cb, trial);
 }
 
