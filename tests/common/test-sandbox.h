@@ -57,7 +57,7 @@ test_remove_cb (const char        *path,
 static inline void
 test_remove_tree (const char *path)
 {
-  nftw (path, test_remove_cb, 16, FTW_DEPTH | FTW_PHYS);
+  nftw (path, test_remove_cb, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 /* Puts a program into a directory on the host, for whoever owns the directory. */
