@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include <sys/stat.h>
 #include "sandbox-driver.h"
 #include "sandbox-fd-private.h"
 
@@ -37,7 +38,7 @@ gboolean sandbox_contained_remove (int                   root,
                                    gpointer              data,
                                    GError              **error);
 
-/* What these are made of. They tell by errno. */
+/* What these are made of. Without a GError they tell by errno. */
 
 /* Opens @path below the directory @dirfd. @flags never make or truncate anything. */
 int sandbox_contained_open (int         dirfd,
@@ -65,6 +66,58 @@ sandbox_contained_parent_clear (SandboxContainedParent *self)
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxContainedParent, sandbox_contained_parent_clear)
+
+/* Opens a regular file for reading, and nothing else even for a moment; @what is for the message. */
+int sandbox_contained_open_file (int          root,
+                                 const char  *path,
+                                 const char  *what,
+                                 struct stat *st,
+                                 GError     **error);
+
+/* Sets the error of anything that is no regular file. */
+gboolean sandbox_contained_check_regular (const struct stat *st,
+                                          const char        *what,
+                                          int                root,
+                                          const char        *path,
+                                          GError           **error);
+
+/* Makes one directory, of mode 0755 whatever the umask of the host. */
+gboolean sandbox_contained_make_directory_at (int         dirfd,
+                                              const char *name);
+
+/* A file is written under a name that nobody knows, and then takes its place. */
+#define SANDBOX_CONTAINED_TEMPORARY_SIZE 48
+
+/* What stands there already: it must be a file, and its mode is kept; *@mode is that for a new one. */
+gboolean sandbox_contained_look_at_target (const SandboxContainedParent *parent,
+                                           int                           root,
+                                           const char                   *path,
+                                           gboolean                      exclusive,
+                                           guint                        *mode,
+                                           GError                      **error);
+
+/* A descriptor of a new file, for which publish or drop follows. */
+int  sandbox_contained_make_temporary (int  dirfd,
+                                       char name[SANDBOX_CONTAINED_TEMPORARY_SIZE]);
+void sandbox_contained_drop_temporary (int         dirfd,
+                                       const char *name);
+
+/* Takes @fd. A file that does not come to its place is gone. */
+gboolean sandbox_contained_publish (int         dirfd,
+                                    int         fd,
+                                    const char *temporary,
+                                    const char *name,
+                                    mode_t      mode,
+                                    gboolean    exclusive);
+
+/* Whether a name is one of a file that is being written now, which is nobody's business. */
+gboolean sandbox_contained_is_temporary (const char *name);
+
+/* Whether the host may write a file up to this size. */
+gboolean sandbox_contained_fits (guint64 end);
+gboolean sandbox_contained_write_all (int         fd,
+                                      const char *data,
+                                      gsize       size);
 
 /* Sets the mode of what an O_PATH descriptor stands for, which fchmod () cannot. */
 gboolean sandbox_contained_chmod (int    fd,

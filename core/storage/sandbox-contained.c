@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,11 +26,6 @@
 #define FIRST_BUFFER (4 * 1024 * 1024)
 
 #define DIRECTORY_MODE 0755
-#define FILE_MODE 0644
-
-/* Never derived from the name it stands for, which may be as long as names get. */
-#define TEMPORARY_PREFIX ".sandbox-"
-#define TEMPORARY_RANDOM 12
 
 int sandbox_contained_always_walk = FALSE;
 
@@ -156,6 +149,33 @@ sandbox_contained_chmod (int    fd,
   return chmod (path, mode) == 0;
 }
 
+/* The umask of the host has no say in the mode. The guest may have put another directory of its own in this
+ * place: one of somebody else is left alone. */
+static gboolean
+sandbox_contained_mend_mode (int fd)
+{
+  struct stat st;
+
+  if (fstat (fd, &st) < 0)
+    return FALSE;
+
+  return (st.st_mode & DIRECTORY_MODE) == DIRECTORY_MODE || st.st_uid != (uid_t) setfsuid (-1) ||
+         sandbox_contained_chmod (fd, (st.st_mode & 07777) | DIRECTORY_MODE);
+}
+
+gboolean
+sandbox_contained_make_directory_at (int         dirfd,
+                                     const char *name)
+{
+  g_auto (SandboxFd) fd = -1;
+
+  if (mkdirat (dirfd, name, DIRECTORY_MODE) < 0)
+    return FALSE;
+  fd = sandbox_contained_open (dirfd, name, O_PATH | O_DIRECTORY);
+
+  return fd >= 0 && sandbox_contained_mend_mode (fd);
+}
+
 /* Opens the directory @path below @root, making what is missing. */
 static int
 sandbox_contained_make_directories (int         root,
@@ -166,11 +186,9 @@ sandbox_contained_make_directories (int         root,
 
   for (;;)
     {
-      char     name[NAME_MAX + 1];
-      gsize    length = strcspn (path, "/");
-      gboolean made = FALSE;
+      char  name[NAME_MAX + 1];
+      gsize length = strcspn (path, "/");
       g_auto (SandboxFd) next = -1;
-      struct stat st;
 
       if (length > NAME_MAX)
         {
@@ -183,25 +201,12 @@ sandbox_contained_make_directories (int         root,
       next = sandbox_contained_open (at, name, O_PATH | O_DIRECTORY);
       if (next < 0 && errno == ENOENT)
         {
-          made = mkdirat (at, name, DIRECTORY_MODE) == 0;
-          if (!made && errno != EEXIST)
+          if (!sandbox_contained_make_directory_at (at, name) && errno != EEXIST)
             return -1;
           next = sandbox_contained_open (at, name, O_PATH | O_DIRECTORY);
         }
       if (next < 0)
         return -1;
-
-      /* The umask of the host has no say here. The guest may have put another directory of its own in
-       * this place: one of somebody else is left alone. */
-      if (made)
-        {
-          if (fstat (next, &st) < 0)
-            return -1;
-          if ((st.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE && st.st_uid == (uid_t) setfsuid (-1) &&
-              !sandbox_contained_chmod (next, (st.st_mode & 07777) | DIRECTORY_MODE))
-            return -1;
-        }
-
       if (path[length] == '\0')
         return g_steal_fd (&next);
 
@@ -307,8 +312,7 @@ sandbox_contained_set_error (GError    **error,
     sandbox_set_error_from_errno (error, errsv, "Cannot %s “%s”", what, shown);
 }
 
-/* Sets the error of anything that is no regular file. */
-static gboolean
+gboolean
 sandbox_contained_check_regular (const struct stat *st,
                                  const char        *what,
                                  int                root,
@@ -385,10 +389,40 @@ sandbox_contained_fill_buffer (int     fd,
   return TRUE;
 }
 
-/* Reads up to @max bytes of a regular file as long as it was when we looked.
- *
- * It is looked at before it is opened: opening a FIFO, or a device that somebody left there, does things
+/* It is looked at before it is opened: opening a FIFO, or a device that somebody left there, does things
  * to them. */
+int
+sandbox_contained_open_file (int          root,
+                             const char  *path,
+                             const char  *what,
+                             struct stat *st,
+                             GError     **error)
+{
+  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
+  g_auto (SandboxFd) fd = -1;
+
+  if (!sandbox_contained_open_parent (&parent, root, path, FALSE) ||
+      fstatat (parent.fd, parent.name, st, AT_SYMLINK_NOFOLLOW) < 0)
+    {
+      sandbox_contained_set_error (error, errno, what, root, NULL, path);
+      return -1;
+    }
+  if (!sandbox_contained_check_regular (st, what, root, path, error))
+    return -1;
+
+  fd = sandbox_contained_open (parent.fd, parent.name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 || fstat (fd, st) < 0)
+    {
+      sandbox_contained_set_error (error, errno, what, root, NULL, path);
+      return -1;
+    }
+  if (!sandbox_contained_check_regular (st, what, root, path, error))
+    return -1;
+
+  return g_steal_fd (&fd);
+}
+
+/* Reads up to @max bytes of a regular file as long as it was when we looked. */
 GBytes *
 sandbox_contained_read (int         root,
                         const char *path,
@@ -396,36 +430,20 @@ sandbox_contained_read (int         root,
                         guint64     max,
                         GError    **error)
 {
-  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
   g_auto (SandboxFd) fd = -1;
   struct stat      st;
   g_autofree char *shown = NULL;
 
-  if (!sandbox_contained_open_parent (&parent, root, path, FALSE) ||
-      fstatat (parent.fd, parent.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-    {
-      sandbox_contained_set_error (error, errno, "read", root, NULL, path);
-      return NULL;
-    }
-  if (!sandbox_contained_check_regular (&st, "read", root, path, error))
+  fd = sandbox_contained_open_file (root, path, "read", &st, error);
+  if (fd < 0)
     return NULL;
 
-  fd = sandbox_contained_open (parent.fd, parent.name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   for (int i = 0; i < MAX_READS; i++)
     {
       g_autofree char *buffer = NULL;
       gsize            length = 0;
-      guint64          size;
+      guint64          size = (guint64) st.st_size > offset ? MIN (max, (guint64) st.st_size - offset) : 0;
 
-      if (fd < 0 || fstat (fd, &st) < 0)
-        {
-          sandbox_contained_set_error (error, errno, "read", root, NULL, path);
-          return NULL;
-        }
-      if (!sandbox_contained_check_regular (&st, "read", root, path, error))
-        return NULL;
-
-      size = (guint64) st.st_size > offset ? MIN (max, (guint64) st.st_size - offset) : 0;
       if (size == 0)
         return g_bytes_new_static ("", 0);
       if (!sandbox_contained_fill_buffer (fd, offset, size, &buffer, &length))
@@ -435,6 +453,11 @@ sandbox_contained_read (int         root,
         }
       if (length == size)
         return g_bytes_new_take (g_steal_pointer (&buffer), length);
+      if (fstat (fd, &st) < 0)
+        {
+          sandbox_contained_set_error (error, errno, "read", root, NULL, path);
+          return NULL;
+        }
     }
 
   shown = sandbox_contained_display (path);
@@ -442,151 +465,4 @@ sandbox_contained_read (int         root,
                "Cannot read “%s”: it keeps changing while it is read", shown);
 
   return NULL;
-}
-
-/* Makes a file that nobody else has a name for; @name has room for it. */
-static int
-sandbox_contained_make_temporary (int  dirfd,
-                                  char name[sizeof TEMPORARY_PREFIX + 2 * TEMPORARY_RANDOM])
-{
-  for (int i = 0; i < MAX_TRIES; i++)
-    {
-      guint8 random[TEMPORARY_RANDOM];
-      char  *at = stpcpy (name, TEMPORARY_PREFIX);
-      int    fd;
-
-      if (getrandom (random, sizeof random, 0) != sizeof random)
-        return -1;
-      for (gsize j = 0; j < sizeof random; j++)
-        {
-          *at++ = "0123456789abcdef"[random[j] >> 4];
-          *at++ = "0123456789abcdef"[random[j] & 15];
-        }
-      *at = '\0';
-
-      fd = openat (dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-      if (fd >= 0 || (errno != EEXIST && errno != EINTR))
-        return fd;
-    }
-
-  return -1;
-}
-
-static gboolean
-sandbox_contained_fill_file (int         fd,
-                             const char *data,
-                             gsize       size,
-                             mode_t      mode)
-{
-  struct rlimit limit;
-
-  /* Going on past the limit would be answered with a signal that ends the host. */
-  if (getrlimit (RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur)
-    {
-      errno = EFBIG;
-      return FALSE;
-    }
-
-  /* With its blocks allocated, ext4 does not write a file out in a hurry when it is renamed over
-   * another. Only a hint: what matters of its errors comes again with the writing. */
-  if (size > 0)
-    fallocate (fd, FALLOC_FL_KEEP_SIZE, 0, size);
-
-  while (size > 0)
-    {
-      ssize_t written = write (fd, data, size);
-
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written < 0)
-        return FALSE;
-      data += written;
-      size -= written;
-    }
-
-  return fchmod (fd, mode) == 0;
-}
-
-static gboolean
-sandbox_contained_publish (int         dirfd,
-                           const char *temporary,
-                           const char *name,
-                           gboolean    exclusive)
-{
-  if (!exclusive)
-    return renameat (dirfd, temporary, dirfd, name) == 0;
-
-  if (renameat2 (dirfd, temporary, dirfd, name, RENAME_NOREPLACE) == 0)
-    return TRUE;
-  /* Not every file system has that. */
-  if (errno != EINVAL && errno != ENOSYS)
-    return FALSE;
-
-  return linkat (dirfd, temporary, dirfd, name, 0) == 0 && unlinkat (dirfd, temporary, 0) == 0;
-}
-
-/* Replaces a regular file, or makes one: a reader sees the old content or the new. It is written aside
- * and renamed, so a link of any kind to another file is cut and never written through. */
-gboolean
-sandbox_contained_write (int               root,
-                         const char       *path,
-                         gconstpointer     data,
-                         gsize             size,
-                         guint             mode,
-                         SandboxWriteFlags flags,
-                         GError          **error)
-{
-  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
-  g_auto (SandboxFd) fd = -1;
-  gboolean    exclusive = (flags & SANDBOX_WRITE_FLAGS_EXCLUSIVE) != 0;
-  gboolean    done = FALSE;
-  char        temporary[sizeof TEMPORARY_PREFIX + 2 * TEMPORARY_RANDOM];
-  struct stat st;
-  int         errsv;
-
-  if (!sandbox_contained_open_parent (&parent, root, path, (flags & SANDBOX_WRITE_FLAGS_PARENTS) != 0))
-    {
-      sandbox_contained_set_error (error, errno, "write", root, NULL, path);
-      return FALSE;
-    }
-
-  /* Looked at first, for its mode and so that nothing is begun in vain. The renaming decides. */
-  if (fstatat (parent.fd, parent.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-    {
-      if (exclusive)
-        {
-          sandbox_contained_set_error (error, EEXIST, "write", root, NULL, path);
-          return FALSE;
-        }
-      if (!sandbox_contained_check_regular (&st, "write", root, path, error))
-        return FALSE;
-      mode = st.st_mode;
-    }
-  else if (errno != ENOENT)
-    {
-      sandbox_contained_set_error (error, errno, "write", root, NULL, path);
-      return FALSE;
-    }
-  else if (mode == 0)
-    mode = FILE_MODE;
-
-  fd = sandbox_contained_make_temporary (parent.fd, temporary);
-  if (fd < 0)
-    {
-      sandbox_contained_set_error (error, errno, "write", root, NULL, path);
-      return FALSE;
-    }
-
-  /* Some file systems find out at the end that there is no room: closing counts too. */
-  done = sandbox_contained_fill_file (fd, data, size, mode & 0777) &&
-         (close (g_steal_fd (&fd)) == 0 || errno == EINTR) &&
-         sandbox_contained_publish (parent.fd, temporary, parent.name, exclusive);
-  if (done)
-    return TRUE;
-
-  errsv = errno;
-  unlinkat (parent.fd, temporary, 0);
-  sandbox_contained_set_error (error, errsv, "write", root, NULL, path);
-
-  return FALSE;
 }
