@@ -194,7 +194,7 @@ sandbox_process_build_result_locked (SandboxProcessPrivate *priv)
     .outcome = priv->has_reason ? priv->reason : priv->exited ? SANDBOX_OUTCOME_EXITED
                                                               : SANDBOX_OUTCOME_LOST,
     .wait_status = priv->exited ? priv->wait_status : -1,
-    .wall_time_us = priv->started_us > 0 ? priv->ended_us - priv->started_us : 0,
+    .wall_time_us = priv->ended_us - priv->started_us,
     .user_time_us = priv->user_time_us,
     .system_time_us = priv->system_time_us,
     .peak_memory_bytes = priv->peak_memory_bytes,
@@ -420,10 +420,9 @@ sandbox_process_attach (SandboxProcess    *self,
   priv->command = g_object_ref (command);
   priv->dispatcher = sandbox_dispatcher_ref (dispatcher);
   priv->thread_safe = thread_safe;
-  if (priv->started_us == 0)
+  /* A command that has ended before its driver handed it over is timed from its object on. */
+  if (priv->ended_us == 0)
     priv->started_us = g_get_monotonic_time ();
-  if (priv->ended_us != 0)
-    priv->ended_us = MAX (priv->ended_us, priv->started_us);
   if (!priv->gone)
     sandbox_process_arm_locked (self, &priv->deadline, sandbox_command_get_timeout_ms (command),
                                 sandbox_process_deadline_cb);
@@ -816,6 +815,7 @@ sandbox_process_init (SandboxProcess *self)
   g_mutex_unlock (&counter_lock);
 
   g_mutex_init (&priv->lock);
+  priv->started_us = g_get_monotonic_time ();
   priv->wait_status = -1;
   priv->waiters = g_ptr_array_new_with_free_func (sandbox_waiter_free);
 }

@@ -1356,6 +1356,7 @@ struct _MemoryBackend
   MemoryDriver *driver;
   gboolean      foreign;
   gboolean      pushes;
+  MemoryAnswer  driver_answer;
 };
 
 G_DEFINE_FINAL_TYPE (MemoryBackend, memory_backend, SANDBOX_TYPE_BACKEND)
@@ -1394,6 +1395,7 @@ memory_backend_create_driver (SandboxBackend       *backend,
     {
       driver = self->foreign ? memory_driver_new_foreign () : memory_driver_new ();
       memory_driver_set_pushes (driver, self->pushes);
+      memory_driver_set_answer (driver, self->driver_answer);
       g_set_object (&self->driver, driver);
     }
 
@@ -1455,6 +1457,13 @@ memory_backend_set_pushes (MemoryBackend *self,
                            gboolean       pushes)
 {
   self->pushes = pushes;
+}
+
+void
+memory_backend_set_driver_answer (MemoryBackend *self,
+                                  MemoryAnswer   answer)
+{
+  self->driver_answer = answer;
 }
 
 void

@@ -94,6 +94,10 @@ void           memory_backend_set_foreign (MemoryBackend *self,
 void           memory_backend_set_pushes (MemoryBackend *self,
                                           gboolean       pushes);
 
+/* How the requests of drivers to come are answered */
+void memory_backend_set_driver_answer (MemoryBackend *self,
+                                       MemoryAnswer   answer);
+
 /* How the next requests of the backend itself are answered */
 void memory_backend_set_answer (MemoryBackend *self,
                                 MemoryAnswer   answer);
