@@ -271,6 +271,24 @@ sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
 }
 
 static gboolean
+sandbox_bubblewrap_backend_check_profile (SandboxProfile *profile,
+                                          GError        **error)
+{
+  if (profile == NULL ||
+      (sandbox_profile_get_view (profile) == SANDBOX_VIEW_MINIMAL &&
+       g_list_model_get_n_items (sandbox_profile_get_mounts (profile)) == 0 &&
+       !sandbox_profile_get_workspace_read_only (profile) &&
+       g_str_equal (sandbox_profile_get_workspace_target (profile), SANDBOX_WORKSPACE_PATH) &&
+       sandbox_profile_get_proc (profile) == SANDBOX_PROC_MODE_FRESH))
+    return TRUE;
+
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                       "Only the minimal view, at /workspace and without mounts, can be had here");
+
+  return FALSE;
+}
+
+static gboolean
 sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
                                           SandboxCreateOptions *options,
                                           SandboxWorkspace     *workspace,
@@ -285,7 +303,8 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
                            "The options name no workspace-path, and this backend keeps no workspaces of its own");
       return FALSE;
     }
-  if (!sandbox_bubblewrap_backend_check_required (options, error) ||
+  if (!sandbox_bubblewrap_backend_check_profile (sandbox_create_options_get_profile (options), error) ||
+      !sandbox_bubblewrap_backend_check_required (options, error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return FALSE;
 

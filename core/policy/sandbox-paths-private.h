@@ -18,6 +18,14 @@ char *sandbox_path_resolve (const char *path,
                             const char *workspace_target,
                             GError    **error);
 
+/* For other places than the workspace. NULL for an absolute path in its only spelling, which is not "/";
+ * else the words that follow "The path …". */
+const char *sandbox_path_check_absolute (const char *path);
+
+/* Whether @path is @directory or below; both are right for sandbox_path_check_absolute (). */
+gboolean sandbox_path_is_within (const char *path,
+                                 const char *directory);
+
 /* The way back: what resolves to these bytes. Bytes that make no path of the workspace stay none. */
 char *sandbox_path_escape (const char *bytes);
 

@@ -149,6 +149,33 @@ sandbox_path_check_names (const char *bytes)
     }
 }
 
+const char *
+sandbox_path_check_absolute (const char *path)
+{
+  if (strlen (path) > MAX_PATH_BYTES)
+    return "is too long";
+
+  if (!g_utf8_validate (path, -1, NULL))
+    return "is not UTF-8";
+
+  if (path[0] != '/')
+    return "is not absolute";
+
+  if (path[1] == '\0')
+    return "is the root";
+
+  return sandbox_path_check_names (path + 1);
+}
+
+gboolean
+sandbox_path_is_within (const char *path,
+                        const char *directory)
+{
+  gsize length = strlen (directory);
+
+  return strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
 /* Writes the bytes relative to the workspace to @relative. */
 static const char *
 sandbox_path_read (const char *path,

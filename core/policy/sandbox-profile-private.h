@@ -8,7 +8,7 @@ G_BEGIN_DECLS
 /* See sandbox_command_freeze (). */
 SandboxProfile *sandbox_profile_freeze (SandboxProfile *self);
 
-/* INVALID or LIMIT for an environment that no command could have. */
+/* Everything about a profile that is wrong on every host: INVALID, or LIMIT for too much. Pure. */
 gboolean sandbox_profile_validate (SandboxProfile *self,
                                    GError        **error);
 

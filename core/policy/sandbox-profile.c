@@ -5,6 +5,7 @@
 #include "sandbox-enums.h"
 #include "sandbox-environment-private.h"
 #include "sandbox-limits-private.h"
+#include "sandbox-workspace-path.h"
 
 /**
  * SandboxProfile:
@@ -26,6 +27,12 @@ struct _SandboxProfile
   GObject parent_instance;
 
   gboolean            frozen;
+  SandboxView         view;
+  GListStore         *mounts;
+  gboolean            workspace_read_only;
+  char               *workspace_target;
+  SandboxProcMode     proc;
+  char               *self_exe;
   char              **environment;
   guint               guest_uid;
   guint               guest_gid;
@@ -35,7 +42,12 @@ struct _SandboxProfile
 
 typedef enum
 {
-  PROP_ENVIRONMENT = 1,
+  PROP_VIEW = 1,
+  PROP_WORKSPACE_READ_ONLY,
+  PROP_WORKSPACE_TARGET,
+  PROP_PROC,
+  PROP_SELF_EXE,
+  PROP_ENVIRONMENT,
   PROP_GUEST_UID,
   PROP_GUEST_GID,
   PROP_LIMITS,
@@ -51,6 +63,9 @@ sandbox_profile_finalize (GObject *object)
 {
   SandboxProfile *self = SANDBOX_PROFILE (object);
 
+  g_clear_object (&self->mounts);
+  g_free (self->workspace_target);
+  g_free (self->self_exe);
   g_strfreev (self->environment);
   g_clear_object (&self->limits);
 
@@ -67,6 +82,26 @@ sandbox_profile_get_property (GObject    *object,
 
   switch ((SandboxProfileProps) prop_id)
     {
+    case PROP_VIEW:
+      g_value_set_enum (value, sandbox_profile_get_view (self));
+      break;
+
+    case PROP_WORKSPACE_READ_ONLY:
+      g_value_set_boolean (value, sandbox_profile_get_workspace_read_only (self));
+      break;
+
+    case PROP_WORKSPACE_TARGET:
+      g_value_set_string (value, sandbox_profile_get_workspace_target (self));
+      break;
+
+    case PROP_PROC:
+      g_value_set_enum (value, sandbox_profile_get_proc (self));
+      break;
+
+    case PROP_SELF_EXE:
+      g_value_set_string (value, sandbox_profile_get_self_exe (self));
+      break;
+
     case PROP_ENVIRONMENT:
       g_value_set_boxed (value, sandbox_profile_get_environment (self));
       break;
@@ -99,6 +134,26 @@ sandbox_profile_set_property (GObject      *object,
 
   switch ((SandboxProfileProps) prop_id)
     {
+    case PROP_VIEW:
+      sandbox_profile_set_view (self, g_value_get_enum (value));
+      break;
+
+    case PROP_WORKSPACE_READ_ONLY:
+      sandbox_profile_set_workspace_read_only (self, g_value_get_boolean (value));
+      break;
+
+    case PROP_WORKSPACE_TARGET:
+      sandbox_profile_set_workspace_target (self, g_value_get_string (value));
+      break;
+
+    case PROP_PROC:
+      sandbox_profile_set_proc (self, g_value_get_enum (value));
+      break;
+
+    case PROP_SELF_EXE:
+      sandbox_profile_set_self_exe (self, g_value_get_string (value));
+      break;
+
     case PROP_ENVIRONMENT:
       sandbox_profile_set_environment (self, g_value_get_boxed (value));
       break;
@@ -129,6 +184,71 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
   object_class->finalize = sandbox_profile_finalize;
   object_class->get_property = sandbox_profile_get_property;
   object_class->set_property = sandbox_profile_set_property;
+
+  /**
+   * SandboxProfile:view:
+   *
+   * What commands find at the root.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_VIEW] =
+      g_param_spec_enum ("view", NULL, NULL,
+                         SANDBOX_TYPE_VIEW, SANDBOX_VIEW_MINIMAL,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:workspace-read-only:
+   *
+   * Whether commands can only read the workspace. The host can write it all the same.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_WORKSPACE_READ_ONLY] =
+      g_param_spec_boolean ("workspace-read-only", NULL, NULL,
+                            FALSE,
+                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:workspace-target:
+   *
+   * Where commands find the workspace: an absolute path in the guest, without `.`, `..`, empty parts and a
+   * final slash. It is also their `HOME`. Programs that write down absolute paths may need the one
+   * that the workspace has on the host; a path that the host must not tell is better not used here.
+   *
+   * It cannot be a directory that sandboxes need for something else, nor lie in `/proc`, `/dev` or `/run`.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_WORKSPACE_TARGET] =
+      g_param_spec_string ("workspace-target", NULL, NULL,
+                           SANDBOX_WORKSPACE_PATH,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:proc:
+   *
+   * What commands find in `/proc`.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_PROC] =
+      g_param_spec_enum ("proc", NULL, NULL,
+                         SANDBOX_TYPE_PROC_MODE, SANDBOX_PROC_MODE_FRESH,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:self-exe:
+   *
+   * The file that `/proc/self/exe` leads to, an absolute path in the guest. It is needed for
+   * %SANDBOX_PROC_MODE_SELF_EXE and refused with every other mode.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_SELF_EXE] =
+      g_param_spec_string ("self-exe", NULL, NULL,
+                           NULL,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
    * SandboxProfile:environment:
@@ -199,6 +319,10 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
 static void
 sandbox_profile_init (SandboxProfile *self)
 {
+  self->view = SANDBOX_VIEW_MINIMAL;
+  self->mounts = g_list_store_new (SANDBOX_TYPE_MOUNT);
+  self->workspace_target = g_strdup (SANDBOX_WORKSPACE_PATH);
+  self->proc = SANDBOX_PROC_MODE_FRESH;
   self->environment = g_new0 (char *, 1);
   self->guest_uid = 1000;
   self->guest_gid = 1000;
@@ -217,6 +341,266 @@ SandboxProfile *
 sandbox_profile_new (void)
 {
   return g_object_new (SANDBOX_TYPE_PROFILE, NULL);
+}
+
+/**
+ * sandbox_profile_get_view:
+ * @self: a profile
+ *
+ * Gets what commands find at the root.
+ *
+ * Returns: the view
+ *
+ * Since: 1.0
+ */
+SandboxView
+sandbox_profile_get_view (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), SANDBOX_VIEW_MINIMAL);
+
+  return self->view;
+}
+
+/**
+ * sandbox_profile_set_view:
+ * @self: a profile
+ * @view: the view
+ *
+ * Sets what commands find at the root.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_view (SandboxProfile *self,
+                          SandboxView     view)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (self->view == view)
+    return;
+
+  self->view = view;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_VIEW]);
+}
+
+/**
+ * sandbox_profile_get_mounts:
+ * @self: a profile
+ *
+ * Gets the mounts, in the order in which they were added.
+ *
+ * Returns: (transfer none): a list of [class@Sandbox.Mount]
+ *
+ * Since: 1.0
+ */
+GListModel *
+sandbox_profile_get_mounts (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), NULL);
+
+  return G_LIST_MODEL (self->mounts);
+}
+
+/**
+ * sandbox_profile_add_mount:
+ * @self: a profile
+ * @mount: a mount
+ *
+ * Adds a mount to those of the view. The order in which they are added does not matter.
+ *
+ * A profile is refused with %SANDBOX_ERROR_INVALID when two mounts have one target, and for targets that are
+ * `/`, `/run`, `/tmp` or below that, the workspace, above or below that, in `/proc` or `/dev`, or below a
+ * mount that commands can write: a command of an earlier session may have put something there. More
+ * than 64 mounts are %SANDBOX_ERROR_LIMIT. Where the view has something at the target or below, the mount is
+ * there instead.
+ *
+ * A source that does not exist is %SANDBOX_ERROR_NOT_FOUND when a session is created, and so is a mask of
+ * something that does not exist in a directory of the host: it could not be kept from appearing later.
+ *
+ * Where the host runs as root, commands can read of a read-only mount what every user of the host can read,
+ * and they have the rights of the owner of a read-write mount in there.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_add_mount (SandboxProfile *self,
+                           SandboxMount   *mount)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (SANDBOX_IS_MOUNT (mount));
+
+  g_list_store_append (self->mounts, mount);
+}
+
+/**
+ * sandbox_profile_get_workspace_read_only:
+ * @self: a profile
+ *
+ * Gets whether commands can only read the workspace.
+ *
+ * Returns: whether they can
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_profile_get_workspace_read_only (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), FALSE);
+
+  return self->workspace_read_only;
+}
+
+/**
+ * sandbox_profile_set_workspace_read_only:
+ * @self: a profile
+ * @workspace_read_only: whether commands can only read
+ *
+ * Sets whether commands can only read the workspace. See [property@Sandbox.Profile:workspace-read-only].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_workspace_read_only (SandboxProfile *self,
+                                         gboolean        workspace_read_only)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  workspace_read_only = !!workspace_read_only;
+  if (self->workspace_read_only == workspace_read_only)
+    return;
+
+  self->workspace_read_only = workspace_read_only;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_WORKSPACE_READ_ONLY]);
+}
+
+/**
+ * sandbox_profile_get_workspace_target:
+ * @self: a profile
+ *
+ * Gets where commands find the workspace.
+ *
+ * Returns: (transfer none): an absolute path in the guest
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_profile_get_workspace_target (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), NULL);
+
+  return self->workspace_target;
+}
+
+/**
+ * sandbox_profile_set_workspace_target:
+ * @self: a profile
+ * @workspace_target: (nullable): an absolute path in the guest, or %NULL for `/workspace`
+ *
+ * Sets where commands find the workspace. See [property@Sandbox.Profile:workspace-target].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_workspace_target (SandboxProfile *self,
+                                      const char     *workspace_target)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (workspace_target == NULL)
+    workspace_target = SANDBOX_WORKSPACE_PATH;
+  if (g_str_equal (self->workspace_target, workspace_target))
+    return;
+
+  g_free (self->workspace_target);
+  self->workspace_target = g_strdup (workspace_target);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_WORKSPACE_TARGET]);
+}
+
+/**
+ * sandbox_profile_get_proc:
+ * @self: a profile
+ *
+ * Gets what commands find in `/proc`.
+ *
+ * Returns: the mode
+ *
+ * Since: 1.0
+ */
+SandboxProcMode
+sandbox_profile_get_proc (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), SANDBOX_PROC_MODE_FRESH);
+
+  return self->proc;
+}
+
+/**
+ * sandbox_profile_set_proc:
+ * @self: a profile
+ * @proc: the mode
+ *
+ * Sets what commands find in `/proc`.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_proc (SandboxProfile *self,
+                          SandboxProcMode proc)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (self->proc == proc)
+    return;
+
+  self->proc = proc;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_PROC]);
+}
+
+/**
+ * sandbox_profile_get_self_exe:
+ * @self: a profile
+ *
+ * Gets the file that `/proc/self/exe` leads to.
+ *
+ * Returns: (transfer none) (nullable): an absolute path in the guest
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_profile_get_self_exe (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), NULL);
+
+  return self->self_exe;
+}
+
+/**
+ * sandbox_profile_set_self_exe:
+ * @self: a profile
+ * @self_exe: (nullable): an absolute path in the guest
+ *
+ * Sets the file that `/proc/self/exe` leads to. See [property@Sandbox.Profile:self-exe].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_self_exe (SandboxProfile *self,
+                              const char     *self_exe)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (g_strcmp0 (self->self_exe, self_exe) == 0)
+    return;
+
+  g_free (self->self_exe);
+  self->self_exe = g_strdup (self_exe);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_SELF_EXE]);
 }
 
 /**
@@ -444,6 +828,18 @@ sandbox_profile_freeze (SandboxProfile *self)
     return g_object_ref (self);
 
   copy = sandbox_profile_new ();
+  copy->view = self->view;
+  for (guint i = 0; i < g_list_model_get_n_items (G_LIST_MODEL (self->mounts)); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (G_LIST_MODEL (self->mounts), i);
+
+      g_list_store_append (copy->mounts, mount);
+    }
+  copy->workspace_read_only = self->workspace_read_only;
+  g_free (copy->workspace_target);
+  copy->workspace_target = g_strdup (self->workspace_target);
+  copy->proc = self->proc;
+  copy->self_exe = g_strdup (self->self_exe);
   g_strfreev (copy->environment);
   copy->environment = sandbox_environment_merge (NULL, (const char *const *) self->environment);
   copy->guest_uid = self->guest_uid;
@@ -453,13 +849,4 @@ sandbox_profile_freeze (SandboxProfile *self)
   copy->frozen = TRUE;
 
   return copy;
-}
-
-gboolean
-sandbox_profile_validate (SandboxProfile *self,
-                          GError        **error)
-{
-  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), FALSE);
-
-  return sandbox_arguments_validate (NULL, (const char *const *) self->environment, error);
 }

@@ -7,10 +7,48 @@
 
 #include <gio/gio.h>
 #include "sandbox-limits.h"
+#include "sandbox-mount.h"
 #include "sandbox-restrictions.h"
 #include "sandbox-version-macros.h"
 
 G_BEGIN_DECLS
+
+/**
+ * SandboxView:
+ * @SANDBOX_VIEW_MINIMAL: the programs of the host and a made-up `/etc`, nothing else
+ * @SANDBOX_VIEW_SYSTEM: the host's `/usr`, `/etc`, `/opt` and `/app`, read-only; what is secret in `/etc` is hidden
+ * @SANDBOX_VIEW_CUSTOM: only what the mounts of the profile bring
+ *
+ * What commands find at the root. Each has a `/dev`, `/tmp` and `/run` of its own.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  SANDBOX_VIEW_MINIMAL,
+  SANDBOX_VIEW_SYSTEM,
+  SANDBOX_VIEW_CUSTOM,
+} SandboxView;
+
+/**
+ * SandboxProcMode:
+ * @SANDBOX_PROC_MODE_AUTO: like %SANDBOX_PROC_MODE_FRESH where this host allows it, else like
+ *   %SANDBOX_PROC_MODE_NONE, which the report tells
+ * @SANDBOX_PROC_MODE_FRESH: a procfs of the sandbox's own
+ * @SANDBOX_PROC_MODE_NONE: an empty directory
+ * @SANDBOX_PROC_MODE_SELF_EXE: nothing but `/proc/self/exe`, a link to one file
+ *
+ * What commands find in `/proc`. It is never the procfs of the host.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  SANDBOX_PROC_MODE_AUTO,
+  SANDBOX_PROC_MODE_FRESH,
+  SANDBOX_PROC_MODE_NONE,
+  SANDBOX_PROC_MODE_SELF_EXE,
+} SandboxProcMode;
 
 #define SANDBOX_TYPE_PROFILE (sandbox_profile_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
@@ -18,6 +56,47 @@ G_DECLARE_FINAL_TYPE (SandboxProfile, sandbox_profile, SANDBOX, PROFILE, GObject
 
 SANDBOX_AVAILABLE_IN_1_0
 SandboxProfile *sandbox_profile_new (void) G_GNUC_WARN_UNUSED_RESULT;
+SANDBOX_AVAILABLE_IN_1_0
+SandboxProfile *sandbox_profile_new_from_json (const char *text,
+                                               GError    **error) G_GNUC_WARN_UNUSED_RESULT;
+SANDBOX_AVAILABLE_IN_1_0
+char *sandbox_profile_to_json (SandboxProfile *self);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxView sandbox_profile_get_view (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_view (SandboxProfile *self,
+                               SandboxView     view);
+
+SANDBOX_AVAILABLE_IN_1_0
+GListModel *sandbox_profile_get_mounts (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_add_mount (SandboxProfile *self,
+                                SandboxMount   *mount);
+
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_profile_get_workspace_read_only (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_workspace_read_only (SandboxProfile *self,
+                                              gboolean        workspace_read_only);
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_profile_get_workspace_target (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_workspace_target (SandboxProfile *self,
+                                           const char     *workspace_target);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxProcMode sandbox_profile_get_proc (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_proc (SandboxProfile *self,
+                               SandboxProcMode proc);
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_profile_get_self_exe (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_self_exe (SandboxProfile *self,
+                                   const char     *self_exe);
 
 SANDBOX_AVAILABLE_IN_1_0
 const char *const *sandbox_profile_get_environment (SandboxProfile *self);

@@ -28,6 +28,7 @@ const char        *sandbox_core_get_id (SandboxCore *self);
 SandboxDriver     *sandbox_core_get_driver (SandboxCore *self);
 SandboxDispatcher *sandbox_core_get_dispatcher (SandboxCore *self);
 guint64            sandbox_core_get_max_file_bytes (SandboxCore *self);
+const char        *sandbox_core_get_workspace_target (SandboxCore *self); /* in the guest */
 SandboxLimits     *sandbox_core_get_limits (SandboxCore *self);
 
 /* STOPPED once stopping has begun. */

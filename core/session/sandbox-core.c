@@ -5,6 +5,7 @@
 #include "sandbox-backend-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-worker-private.h"
+#include "sandbox-workspace-path.h"
 
 #include <sys/random.h>
 
@@ -29,6 +30,7 @@ struct _SandboxCore
   SandboxDispatcher *dispatcher;
   SandboxLimits     *limits;
   guint64            max_file_bytes;
+  char              *workspace_target;
 
   GMutex           lock; /* guards what follows */
   SandboxCoreState state;
@@ -77,6 +79,8 @@ sandbox_core_new (SandboxDriver        *driver,
   self->dispatcher = sandbox_dispatcher_ref (dispatcher);
   self->max_file_bytes = options != NULL ? sandbox_create_options_get_max_file_bytes (options)
                                          : MAX_FILE_BYTES_DEFAULT;
+  self->workspace_target = g_strdup (profile != NULL ? sandbox_profile_get_workspace_target (profile)
+                                                     : SANDBOX_WORKSPACE_PATH);
   g_set_object (&self->limits, limits);
   g_set_object (&self->backend, backend);
   self->admission = backend != NULL ? sandbox_admission_ref (sandbox_backend_get_admission (backend))
@@ -108,6 +112,7 @@ sandbox_core_unref (SandboxCore *self)
   g_clear_object (&self->limits);
   g_clear_pointer (&self->admission, sandbox_admission_unref);
   g_clear_pointer (&self->dispatcher, sandbox_dispatcher_unref);
+  g_clear_pointer (&self->workspace_target, g_free);
   g_clear_pointer (&self->id, g_free);
   g_mutex_clear (&self->lock);
   g_free (self);
@@ -135,6 +140,12 @@ guint64
 sandbox_core_get_max_file_bytes (SandboxCore *self)
 {
   return self->max_file_bytes;
+}
+
+const char *
+sandbox_core_get_workspace_target (SandboxCore *self)
+{
+  return self->workspace_target;
 }
 
 SandboxLimits *

@@ -64,7 +64,7 @@ sandbox_session_read (SandboxSession     *self,
   if (g_task_return_error_if_cancelled (task))
     return;
   if (!sandbox_core_check_live (core, &error) ||
-      (driver_path = sandbox_session_driver_path (path, &error)) == NULL)
+      (driver_path = sandbox_session_driver_path (core, path, &error)) == NULL)
     {
       g_task_return_error (task, error);
       return;
@@ -289,7 +289,7 @@ sandbox_session_begin_change (SandboxSession     *self,
   request = sandbox_request_new (self, source_tag, G_TYPE_NONE, cancellable, callback, user_data);
   if (g_cancellable_set_error_if_cancelled (cancellable, &error) ||
       !sandbox_core_check_live (core, &error) ||
-      (*driver_path = sandbox_session_driver_path (path, &error)) == NULL)
+      (*driver_path = sandbox_session_driver_path (core, path, &error)) == NULL)
     {
       sandbox_request_dispatched (request, FALSE, error);
       return NULL;

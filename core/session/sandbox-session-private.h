@@ -10,7 +10,8 @@ SandboxSession *sandbox_session_new_for_core (SandboxCore *core);
 SandboxCore    *sandbox_session_get_core (SandboxSession *self);
 
 /* The form of a path that drivers get: relative, canonical, UTF-8. */
-char *sandbox_session_driver_path (const char *path,
-                                   GError    **error);
+char *sandbox_session_driver_path (SandboxCore *core,
+                                   const char  *path,
+                                   GError     **error);
 
 G_END_DECLS

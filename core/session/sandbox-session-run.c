@@ -84,7 +84,7 @@ sandbox_session_prepare (SandboxCore    *core,
       !sandbox_command_validate (command, error))
     return NULL;
 
-  cwd = sandbox_session_driver_path (sandbox_command_get_cwd (command), error);
+  cwd = sandbox_session_driver_path (core, sandbox_command_get_cwd (command), error);
   if (cwd == NULL)
     return NULL;
 

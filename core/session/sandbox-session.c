@@ -6,7 +6,6 @@
 #include "sandbox-network-policy-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
-#include "sandbox-workspace-path.h"
 
 /**
  * SandboxSession:
@@ -20,9 +19,9 @@
  * thread-default main context of the caller, and synchronous, which needs no main loop at all. All of
  * them may be called from any thread.
  *
- * Paths are relative to the workspace, or `/workspace`, or below it; `.` is the workspace. Bytes of a name
- * that are not UTF-8, and backslashes, are written `\xHH`. Everything else (other absolute paths, `..`,
- * empty segments) is refused with %SANDBOX_ERROR_PATH.
+ * Paths are relative to the workspace, or [property@Sandbox.Session:workspace-path], or below it; `.` is the
+ * workspace. Bytes of a name that are not UTF-8, and backslashes, are written `\xHH`. Everything else (other
+ * absolute paths, `..`, empty segments) is refused with %SANDBOX_ERROR_PATH.
  *
  * ```c
  * static gboolean
@@ -219,14 +218,15 @@ sandbox_session_get_workspace_path (SandboxSession *self)
 {
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
 
-  return SANDBOX_WORKSPACE_PATH;
+  return sandbox_core_get_workspace_target (self->core);
 }
 
 char *
-sandbox_session_driver_path (const char *path,
-                             GError    **error)
+sandbox_session_driver_path (SandboxCore *core,
+                             const char  *path,
+                             GError     **error)
 {
-  g_autofree char *bytes = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
+  g_autofree char *bytes = sandbox_path_resolve (path, sandbox_core_get_workspace_target (core), error);
 
   return bytes != NULL ? sandbox_path_escape (bytes) : NULL;
 }
@@ -251,17 +251,19 @@ sandbox_session_resolve_path (SandboxSession *self,
                               GError        **error)
 {
   g_autofree char *relative = NULL;
+  const char      *target = NULL;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
-  relative = sandbox_session_driver_path (path, error);
+  target = sandbox_core_get_workspace_target (self->core);
+  relative = sandbox_session_driver_path (self->core, path, error);
   if (relative == NULL)
     return NULL;
   if (g_str_equal (relative, "."))
-    return g_strdup (SANDBOX_WORKSPACE_PATH);
+    return g_strdup (target);
 
-  return g_strconcat (SANDBOX_WORKSPACE_PATH, "/", relative, NULL);
+  return g_strconcat (target, "/", relative, NULL);
 }
 
 /**

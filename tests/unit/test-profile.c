@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "sandbox-enums.h"
 #include "sandbox-error.h"
 #include "sandbox-profile-private.h"
 #include "value-checks.h"
+
+#include <json-glib/json-glib.h>
+#include <string.h>
 
 static void
 test_defaults (void)
@@ -92,6 +96,478 @@ test_environment (void)
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
 }
 
+static void
+test_mount_values (void)
+{
+  g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv/data", "/data", SANDBOX_MOUNT_MODE_READ_WRITE);
+  g_autoptr (SandboxMount) mask = sandbox_mount_new (NULL, "/opt/secret", SANDBOX_MOUNT_MODE_MASK);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) frozen = NULL;
+  g_autoptr (SandboxMount) found = NULL;
+  g_autofree char *source = NULL;
+  SandboxMountMode mode = SANDBOX_MOUNT_MODE_READ_ONLY;
+
+  g_test_summary ("A mount keeps what it is made with; a profile lists its mounts in order, a frozen copy keeps its own list");
+
+  g_object_get (mount, "source", &source, "mode", &mode, NULL);
+  g_assert_cmpstr (source, ==, "/srv/data");
+  g_assert_cmpint (mode, ==, SANDBOX_MOUNT_MODE_READ_WRITE);
+  g_assert_cmpstr (sandbox_mount_get_target (mount), ==, "/data");
+  g_assert_null (sandbox_mount_get_source (mask));
+
+  g_assert_cmpuint (g_list_model_get_n_items (sandbox_profile_get_mounts (profile)), ==, 0);
+  sandbox_profile_add_mount (profile, mount);
+  frozen = sandbox_profile_freeze (profile);
+  sandbox_profile_add_mount (profile, mask);
+  g_assert_cmpuint (g_list_model_get_n_items (sandbox_profile_get_mounts (profile)), ==, 2);
+  g_assert_cmpuint (g_list_model_get_n_items (sandbox_profile_get_mounts (frozen)), ==, 1);
+  found = g_list_model_get_item (sandbox_profile_get_mounts (frozen), 0);
+  g_assert_true (found == mount);
+
+  g_test_expect_message ("Sandbox", G_LOG_LEVEL_CRITICAL, "*frozen*");
+  sandbox_profile_add_mount (frozen, mask);
+  g_test_assert_expected_messages ();
+}
+
+static void
+assert_refused (SandboxProfile *profile,
+                int             code,
+                const char     *words)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (sandbox_profile_validate (profile, &error));
+  g_assert_error (error, SANDBOX_ERROR, code);
+  if (strstr (error->message, words) == NULL)
+    g_error ("“%s” does not say “%s”", error->message, words);
+}
+
+static void
+test_targets (void)
+{
+  static const struct
+  {
+    const char *target;
+    const char *words; /* NULL: good */
+  } targets[] = {
+    { "/data", NULL },
+    { "/data/deep/er", NULL },
+    { "/run/thing", NULL },
+    { "/usr", NULL },
+    { "/etc/ssl/certs", NULL },
+    { "/workspaces", NULL },
+    { "/tmpfs", NULL },
+    { "/procedure", NULL },
+    { "/.hidden", NULL },
+    { "/a b/…/c", NULL },
+    { "", "not absolute" },
+    { "data", "not absolute" },
+    { "/", "is the root" },
+    { "/data/", "ends in a slash" },
+    { "//data", "has an empty part" },
+    { "/a//b", "has an empty part" },
+    { "/a/./b", "single dot" },
+    { "/a/../b", "upwards" },
+    { "/..", "upwards" },
+    { "/\xff", "not UTF-8" },
+    { "/proc", "of their own" },
+    { "/proc/self", "of their own" },
+    { "/dev", "of their own" },
+    { "/dev/shm/x", "of their own" },
+    { "/run", "of their own" },
+    { "/run/sandbox-agent", "of their own" },
+    { "/run/sandbox-glib/x", "of their own" },
+    { "/tmp", "of their own" },
+    { "/tmp/x", "where commands can write" },
+    { "/workspace", "where commands can write" },
+    { "/workspace/conf/settings", "where commands can write" },
+  };
+  g_autofree char *name = g_strnfill (256, 'x');
+  g_autofree char *long_name = g_strconcat ("/", name, NULL);
+
+  g_test_summary ("Case 91: targets are absolute and in one spelling, and nothing is mounted where sandboxes have something "
+                  "of their own or where commands can write");
+
+  for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+      g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv", targets[i].target, SANDBOX_MOUNT_MODE_READ_ONLY);
+      g_autoptr (GError) error = NULL;
+
+      g_autofree char *shown = g_strescape (targets[i].target, NULL);
+
+      g_test_message ("%s", shown);
+      sandbox_profile_add_mount (profile, mount);
+      if (targets[i].words != NULL)
+        assert_refused (profile, SANDBOX_ERROR_INVALID, targets[i].words);
+      else
+        {
+          sandbox_profile_validate (profile, &error);
+          g_assert_no_error (error);
+        }
+    }
+
+  {
+    g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+    g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv", long_name, SANDBOX_MOUNT_MODE_READ_ONLY);
+
+    sandbox_profile_add_mount (profile, mount);
+    assert_refused (profile, SANDBOX_ERROR_INVALID, "255 bytes");
+  }
+}
+
+static void
+test_mounts_together (void)
+{
+  g_autoptr (SandboxMount) open = sandbox_mount_new ("/srv/a", "/data", SANDBOX_MOUNT_MODE_READ_WRITE);
+  g_autoptr (SandboxMount) closed = sandbox_mount_new ("/srv/a", "/data", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) below = sandbox_mount_new ("/srv/b", "/data/b", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) beside = sandbox_mount_new ("/srv/b", "/data-b", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) mask = sandbox_mount_new ("/srv/b", "/c", SANDBOX_MOUNT_MODE_MASK);
+  g_autoptr (SandboxMount) nothing = sandbox_mount_new (NULL, "/c", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) relative = sandbox_mount_new ("srv", "/c", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) twice = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) many = sandbox_profile_new ();
+
+  g_test_summary ("Mounts: one for each target, none below a writable one, a source unless it is a mask, and 64 at most");
+
+  sandbox_profile_add_mount (profile, closed);
+  sandbox_profile_add_mount (profile, below);
+  sandbox_profile_add_mount (profile, beside);
+  g_assert_true (sandbox_profile_validate (profile, NULL));
+  sandbox_profile_add_mount (profile, closed);
+  assert_refused (profile, SANDBOX_ERROR_INVALID, "twice");
+
+  sandbox_profile_add_mount (twice, below);
+  sandbox_profile_add_mount (twice, open);
+  assert_refused (twice, SANDBOX_ERROR_INVALID, "below another mount");
+
+  {
+    SandboxMount *const wrong[] = { mask, nothing, relative };
+    const char *const   words[] = { "has a source", "has no source", "not absolute" };
+
+    for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+      {
+        g_autoptr (SandboxProfile) one = sandbox_profile_new ();
+
+        sandbox_profile_add_mount (one, wrong[i]);
+        assert_refused (one, SANDBOX_ERROR_INVALID, words[i]);
+      }
+  }
+
+  for (guint i = 0; i < 65; i++)
+    {
+      g_autofree char *target = g_strdup_printf ("/m%u", i);
+      g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv", target, SANDBOX_MOUNT_MODE_READ_ONLY);
+
+      sandbox_profile_add_mount (many, mount);
+      if (i < 64)
+        g_assert_true (sandbox_profile_validate (many, NULL));
+    }
+  assert_refused (many, SANDBOX_ERROR_LIMIT, "64");
+}
+
+static void
+test_workspace_target (void)
+{
+  static const char *const good[] = { "/workspace", "/home/user/project", "/tmp/project", "/srv", "/usr/src/project" };
+  static const char *const bad[] = { "", "/", "here", "/a/", "/a/../b", "/proc", "/proc/1", "/dev/shm/a", "/run",
+                                     "/run/a", "/tmp", "/usr", "/etc", "/bin", "/lib64" };
+  g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv", "/home/user", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxProfile) below = sandbox_profile_new ();
+
+  g_test_summary ("The workspace can be anywhere but where programs are or sandboxes have something of their own");
+
+  for (guint i = 0; i < G_N_ELEMENTS (good) + G_N_ELEMENTS (bad); i++)
+    {
+      gboolean    is_good = i < G_N_ELEMENTS (good);
+      const char *target = is_good ? good[i] : bad[i - G_N_ELEMENTS (good)];
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+      g_test_message ("%s", target);
+      sandbox_profile_set_workspace_target (profile, target);
+      if (is_good)
+        g_assert_true (sandbox_profile_validate (profile, NULL));
+      else
+        assert_refused (profile, SANDBOX_ERROR_INVALID, "workspace target");
+    }
+
+  sandbox_profile_set_workspace_target (below, "/home/user/project");
+  sandbox_profile_add_mount (below, mount);
+  assert_refused (below, SANDBOX_ERROR_INVALID, "above it");
+}
+
+static void
+test_proc (void)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("A self-exe goes with its own proc mode, and only with that");
+
+  sandbox_profile_set_proc (profile, SANDBOX_PROC_MODE_SELF_EXE);
+  assert_refused (profile, SANDBOX_ERROR_INVALID, "needs a self-exe");
+  sandbox_profile_set_self_exe (profile, "node");
+  assert_refused (profile, SANDBOX_ERROR_INVALID, "not absolute");
+  sandbox_profile_set_self_exe (profile, "/usr/bin/node");
+  g_assert_true (sandbox_profile_validate (profile, NULL));
+
+  for (int mode = SANDBOX_PROC_MODE_AUTO; mode < SANDBOX_PROC_MODE_SELF_EXE; mode++)
+    {
+      sandbox_profile_set_proc (profile, mode);
+      assert_refused (profile, SANDBOX_ERROR_INVALID, "only for the proc mode");
+    }
+}
+
+static void
+test_json_round_trip (void)
+{
+  g_autoptr (SandboxProfile) plain = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) full = sandbox_profile_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxMount) mount = sandbox_mount_new ("/srv/\"models\"", "/models", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) mask = sandbox_mount_new (NULL, "/opt/secret", SANDBOX_MOUNT_MODE_MASK);
+  const char *const     environment[] = { "A=1", "B=x=\xc3\xa9\n", NULL };
+  SandboxProfile *const profiles[] = { plain, full };
+
+  g_test_summary ("What is written is read again as the same profile, and written as the same text");
+
+  sandbox_limits_set_cpu_seconds (limits, G_MAXINT64);
+  sandbox_profile_set_view (full, SANDBOX_VIEW_SYSTEM);
+  sandbox_profile_add_mount (full, mount);
+  sandbox_profile_add_mount (full, mask);
+  sandbox_profile_set_workspace_read_only (full, TRUE);
+  sandbox_profile_set_workspace_target (full, "/home/user/project");
+  sandbox_profile_set_proc (full, SANDBOX_PROC_MODE_SELF_EXE);
+  sandbox_profile_set_self_exe (full, "/usr/bin/node");
+  sandbox_profile_set_environment (full, environment);
+  sandbox_profile_set_guest_uid (full, 0);
+  sandbox_profile_set_guest_gid (full, 65535);
+  sandbox_profile_set_limits (full, limits);
+  sandbox_profile_set_required (full, SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_SECRETS_HIDDEN);
+
+  for (guint i = 0; i < G_N_ELEMENTS (profiles); i++)
+    {
+      g_autofree char *text = sandbox_profile_to_json (profiles[i]);
+      g_autofree char *again = NULL;
+      g_autoptr (GError) error = NULL;
+      g_autoptr (SandboxProfile) read = sandbox_profile_new_from_json (text, &error);
+
+      g_assert_no_error (error);
+      value_checks_same (G_OBJECT (profiles[i]), G_OBJECT (read));
+      again = sandbox_profile_to_json (read);
+      g_assert_cmpstr (again, ==, text);
+    }
+}
+
+static void
+test_json_strict (void)
+{
+  static const struct
+  {
+    const char *text;
+    const char *words; /* NULL: good */
+  } texts[] = {
+    { "{}", NULL },
+    { " {\r\n\t\"view\" : \"custom\" } ", NULL },
+    { "{\"limits\": null, \"self-exe\": null}", NULL },
+    { "{\"required\": [\"network-denied\"], \"environment\": [\"A=\\ud83d\\ude00\"]}", NULL },
+    { "", "object" },
+    { "[]", "object" },
+    { "null", "object" },
+    { "{} {}", "after the end" },
+    { "{,}", "string" },
+    { "{\"view\": \"system\",}", "comma" },
+    { "{\"view\" \"system\"}", "colon" },
+    { "{'view': 'system'}", "string" },
+    { "{view: \"system\"}", "string" },
+    { "// words\n{}", "object" },
+    { "{\"view\": /* words */ \"system\"}", "no value" },
+    { "var profile = {}", "object" },
+    { "{\"view\": \"system\"", "comma" },
+    { "{\"view\": \"sys", "without an end" },
+    { "{\"view\": \"a\nb\"}", "control character" },
+    { "{\"view\": \"\\x41\"}", "escape" },
+    { "{\"view\": \"\\u0000\"}", "NUL" },
+    { "{\"view\": \"\\ud800\"}", "surrogate" },
+    { "{\"view\": \"\xff\"}", "UTF-8" },
+    { "{\"guest-uid\": 01}", "no value" },
+    { "{\"guest-uid\": 0x10}", "comma" },
+    { "{\"guest-uid\": +1}", "no value" },
+    { "{\"guest-uid\": 1.}", "without an end" },
+    { "{\"guest-uid\": NaN}", "no value" },
+    { "{\"guest-uid\": 99999999999999999999}", "too large" },
+    { "{\"view\": \"system\", \"view\": \"minimal\"}", "twice" },
+    { "{\"view\": \"system\", \"vi\\u0065w\": \"minimal\"}", "twice" },
+    { "{\"limits\": {\"tasks\": 1, \"tasks\": 2}, \"limits\": null}", "twice" },
+    { "{\"veiw\": \"system\"}", "“veiw”, which is unknown" },
+    { "{\"guest_uid\": 1}", "“guest_uid”, which is unknown" },
+    { "{\"limits\": {\"cpu\": 1}}", "“limits.cpu”, which is unknown" },
+    { "{\"limits\": []}", "limits" },
+    { "{\"view\": \"whole\"}", "view" },
+    { "{\"view\": 1}", "view" },
+    { "{\"view\": null}", "view" },
+    { "{\"guest-uid\": 65536}", "guest-uid" },
+    { "{\"guest-uid\": -1}", "guest-uid" },
+    { "{\"guest-uid\": 4294967296}", "guest-uid" },
+    { "{\"guest-uid\": 1.5}", "guest-uid" },
+    { "{\"guest-uid\": \"1\"}", "guest-uid" },
+    { "{\"workspace-read-only\": 1}", "workspace-read-only" },
+    { "{\"workspace-target\": null}", "workspace-target" },
+    { "{\"workspace-target\": \"/\"}", "is the root" },
+    { "{\"required\": \"network-denied\"}", "required" },
+    { "{\"required\": [\"none\"]}", "required" },
+    { "{\"required\": [\"network-denied\", \"network-denied\"]}", "required" },
+    { "{\"environment\": [1]}", "environment" },
+    { "{\"environment\": {\"A\": \"1\"}}", "environment" },
+    { "{\"environment\": [\"no name\"]}", "NAME=value" },
+    { "{\"self-exe\": \"/bin/true\"}", "only for" },
+    { "{\"mounts\": {}}", "mounts" },
+    { "{\"mounts\": [1]}", "mounts" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\"}]}", "mode" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"mode\": \"read-only\"}]}", "target" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"ro\"}]}", "mounts.mode" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"read-only\", \"x\": 1}]}", "mounts.x" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/proc\", \"mode\": \"read-only\"}]}", "of their own" },
+  };
+
+  g_test_summary ("JSON is read strictly: what is unknown, doubled, of another kind or out of range is named and refused");
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new_from_json (texts[i].text, &error);
+
+      g_autofree char *shown = g_strescape (texts[i].text, NULL);
+
+      g_test_message ("%s", shown);
+      if (texts[i].words == NULL)
+        {
+          g_assert_no_error (error);
+          g_assert_nonnull (profile);
+          continue;
+        }
+      g_assert_null (profile);
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+      if (strstr (error->message, texts[i].words) == NULL)
+        g_error ("“%s” does not say “%s”", error->message, texts[i].words);
+    }
+}
+
+static void
+test_json_size (void)
+{
+  g_autofree char *blanks = g_strnfill (256 * 1024, ' ');
+  g_autofree char *large = g_strconcat (blanks, "{}", NULL);
+  g_autofree char *brackets = g_strnfill (100000, '[');
+  g_autofree char *deep = g_strconcat ("{\"mounts\": ", brackets, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("What is too long or too deep is refused before it is read");
+
+  g_assert_null (sandbox_profile_new_from_json (large, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+  g_clear_error (&error);
+  g_assert_null (sandbox_profile_new_from_json (deep, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "levels"));
+}
+
+static JsonObject *
+load_schema (JsonParser *parser)
+{
+  g_autofree char *path = g_build_filename (g_getenv ("SANDBOX_TEST_DATA"), "..", "introspection", "profile.schema.json", NULL);
+  g_autoptr (GError) error = NULL;
+
+  json_parser_load_from_file (parser, path, &error);
+  g_assert_no_error (error);
+
+  return json_node_get_object (json_parser_get_root (parser));
+}
+
+/* The nicks of an enumeration or of flags without their none. */
+static guint
+check_schema_nicks (GType      type,
+                    JsonArray *nicks)
+{
+  g_autoptr (GTypeClass) klass = g_type_class_ref (type);
+  guint n_values = 0;
+
+  for (guint i = 0; i < json_array_get_length (nicks); i++)
+    {
+      const char *nick = json_array_get_string_element (nicks, i);
+
+      if (G_TYPE_IS_ENUM (type))
+        g_assert_nonnull (g_enum_get_value_by_nick (G_ENUM_CLASS (klass), nick));
+      else
+        g_assert_nonnull (g_flags_get_value_by_nick (G_FLAGS_CLASS (klass), nick));
+    }
+  if (G_TYPE_IS_ENUM (type))
+    n_values = G_ENUM_CLASS (klass)->n_values;
+  else
+    for (guint i = 0; i < G_FLAGS_CLASS (klass)->n_values; i++)
+      n_values += G_FLAGS_CLASS (klass)->values[i].value != 0 ? 1 : 0;
+
+  return n_values;
+}
+
+/* @schema says about the properties of @type what the type says; @more is the name of one that is none. */
+static void
+check_schema (JsonObject *schema,
+              GType       type,
+              const char *more)
+{
+  g_autoptr (GTypeClass) klass = g_type_class_ref (type);
+  JsonObject             *members = json_object_get_object_member (schema, "properties");
+  guint                   n_properties = 0;
+  g_autofree GParamSpec **properties = g_object_class_list_properties (G_OBJECT_CLASS (klass), &n_properties);
+
+  g_assert_false (json_object_get_boolean_member (schema, "additionalProperties"));
+  g_assert_cmpuint (json_object_get_size (members), ==, n_properties + (more != NULL ? 1 : 0));
+  if (more != NULL)
+    g_assert_true (json_object_has_member (members, more));
+
+  for (guint i = 0; i < n_properties; i++)
+    {
+      JsonObject *member = NULL;
+
+      g_test_message ("%s", properties[i]->name);
+      g_assert_true (json_object_has_member (members, properties[i]->name));
+      member = json_object_get_object_member (members, properties[i]->name);
+      if (G_IS_PARAM_SPEC_ENUM (properties[i]))
+        {
+          JsonArray *nicks = json_object_get_array_member (member, "enum");
+
+          g_assert_cmpuint (json_array_get_length (nicks), ==, check_schema_nicks (properties[i]->value_type, nicks));
+        }
+      else if (G_IS_PARAM_SPEC_FLAGS (properties[i]))
+        {
+          JsonArray *nicks = json_object_get_array_member (json_object_get_object_member (member, "items"), "enum");
+
+          g_assert_cmpuint (json_array_get_length (nicks), ==, check_schema_nicks (properties[i]->value_type, nicks));
+        }
+      else if (G_IS_PARAM_SPEC_UINT (properties[i]))
+        g_assert_cmpint (json_object_get_int_member (member, "maximum"), ==, G_PARAM_SPEC_UINT (properties[i])->maximum);
+      else if (G_IS_PARAM_SPEC_UINT64 (properties[i]))
+        g_assert_cmpint (json_object_get_int_member (member, "maximum"), ==, (gint64) G_PARAM_SPEC_UINT64 (properties[i])->maximum);
+      else if (properties[i]->value_type == SANDBOX_TYPE_LIMITS)
+        check_schema (member, SANDBOX_TYPE_LIMITS, NULL);
+    }
+}
+
+static void
+test_json_schema (void)
+{
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  JsonObject *schema = load_schema (parser);
+  JsonObject *mounts = json_object_get_object_member (json_object_get_object_member (schema, "properties"), "mounts");
+
+  g_test_summary ("The schema has exactly the names, ranges and words that the parser knows");
+
+  check_schema (schema, SANDBOX_TYPE_PROFILE, "mounts");
+  check_schema (json_object_get_object_member (mounts, "items"), SANDBOX_TYPE_MOUNT, NULL);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -103,6 +579,15 @@ main (int    argc,
   g_test_add_func ("/profile/range", test_range);
   g_test_add_func ("/profile/freeze", test_freeze);
   g_test_add_func ("/profile/environment", test_environment);
+  g_test_add_func ("/profile/mount", test_mount_values);
+  g_test_add_func ("/profile/targets", test_targets);
+  g_test_add_func ("/profile/mounts-together", test_mounts_together);
+  g_test_add_func ("/profile/workspace-target", test_workspace_target);
+  g_test_add_func ("/profile/proc", test_proc);
+  g_test_add_func ("/profile/json/round-trip", test_json_round_trip);
+  g_test_add_func ("/profile/json/strict", test_json_strict);
+  g_test_add_func ("/profile/json/size", test_json_size);
+  g_test_add_func ("/profile/json/schema", test_json_schema);
 
   return g_test_run ();
 }
