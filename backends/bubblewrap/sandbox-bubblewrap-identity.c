@@ -217,10 +217,16 @@ sandbox_bubblewrap_identity_make_map (GArray *own,
   return g_string_free (map, FALSE);
 }
 
-/* Shares our memory and must not touch it: raw calls only, and no signal reaches it but KILL. */
+/* Shares our memory and must not touch it: raw calls only, which here leave no errno, and no signal reaches it
+ * but KILL. Were it to outlive a host that is killed meanwhile, it would keep that one's descriptors. */
 static int
 sandbox_bubblewrap_identity_wait_for_kill (void *data)
 {
+  const pid_t parent = GPOINTER_TO_INT (data);
+
+  syscall (SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (syscall (SYS_getppid) != parent)
+    syscall (SYS_exit, 0);
   for (;;)
     syscall (SYS_ppoll, NULL, 0, NULL, NULL, 0);
 
@@ -259,7 +265,8 @@ sandbox_bubblewrap_identity_open_namespace (const char *uid_map,
    * handler never hears of it. */
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &before);
-  pid = clone (sandbox_bubblewrap_identity_wait_for_kill, top, CLONE_VM | CLONE_NEWUSER, NULL);
+  pid = clone (sandbox_bubblewrap_identity_wait_for_kill, top, CLONE_VM | CLONE_NEWUSER,
+               GINT_TO_POINTER (getpid ()));
   errsv = errno;
   pthread_sigmask (SIG_SETMASK, &before, NULL);
   if (pid < 0)
