@@ -48,14 +48,29 @@ struct _SandboxAgentChannel
 
 G_DEFINE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, G_TYPE_OBJECT)
 
+/* Waits for the launcher, which has ended. What is left of the process group that it led is killed before, as
+ * long as the number cannot be somebody else's: a bwrap that is killed early leaves a child that waits for a
+ * word from it, for ever. */
+static gboolean
+sandbox_agent_channel_reap (int        launcher_fd,
+                            siginfo_t *end)
+{
+  siginfo_t seen = { 0 };
+
+  if (waitid (P_PIDFD, launcher_fd, &seen, WEXITED | WNOHANG | WNOWAIT) == 0 && seen.si_pid > 0)
+    kill (-seen.si_pid, SIGKILL);
+
+  return waitid (P_PIDFD, launcher_fd, end, WEXITED | WNOHANG) == 0;
+}
+
 static gboolean
 sandbox_agent_channel_reap_cb (int          fd,
                                GIOCondition condition,
                                gpointer     user_data)
 {
-  siginfo_t info = { 0 };
+  siginfo_t end = { 0 };
 
-  waitid (P_PIDFD, fd, &info, WEXITED | WNOHANG);
+  sandbox_agent_channel_reap (fd, &end);
 
   return G_SOURCE_REMOVE;
 }
@@ -178,7 +193,8 @@ sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
  * @pid_fd: a pidfd of the child process that builds the sandbox, which the channel takes over
  * @words_fd: where what it says is read from, non-blocking, or -1
  *
- * Sets the child process that builds the sandbox. It is reaped, and killed with the channel.
+ * Sets the child process that builds the sandbox. It is killed with the channel. When it has ended it is
+ * reaped, and what is left of the process group that it led is killed.
  *
  * What it says goes into error messages as evidence; nothing is decided by it.
  *
@@ -284,7 +300,7 @@ sandbox_agent_channel_launcher_ended_cb (int          fd,
   LauncherWatch *watch = user_data;
 
   /* A host that ignores SIGCHLD gets no status; that it is over is all that counts. */
-  if (waitid (P_PIDFD, fd, &watch->channel->launcher_end, WEXITED | WNOHANG) < 0)
+  if (!sandbox_agent_channel_reap (fd, &watch->channel->launcher_end))
     watch->channel->launcher_end.si_pid = -1;
   watch->func (watch->data);
 

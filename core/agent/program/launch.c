@@ -10,7 +10,6 @@
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,9 +84,9 @@ agent_launch (int    argc,
 
   launch_change_identity ((uid_t) uid, (gid_t) gid);
 
-  /* after the change of uid, which would clear it; then look: the host may have died before */
-  if (prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
+  /* The parent-death signal is left to bwrap (--die-with-parent), which sets it right before it lets its child go on.
+   * Set earlier it would make a bwrap die with a host between these two, and leave the child waiting for ever. A bwrap
+   * that outlives its host meanwhile builds to the end: the agent finds the end of its socket and ends everything. */
   if (getppid () != (pid_t) parent)
     launch_fail (SANDBOX_AGENT_STEP_PARENT_GONE, ESRCH);
 
