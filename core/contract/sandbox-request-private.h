@@ -32,6 +32,19 @@ void sandbox_request_set_limits (SandboxRequest *self,
                                  guint           time_limit_ms,
                                  guint           cancel_grace_ms);
 
+guint sandbox_request_get_time_limit_ms (SandboxRequest *self);
+
+/* Before the vtable call, for a transfer: @func hears of sandbox_request_report_progress () in the context
+ * of the call, ten times a second at most, and of the last numbers before the answer. */
+typedef void (*SandboxProgressFunc) (gpointer user_data,
+                                     guint64  bytes,
+                                     guint64  files,
+                                     guint64  skipped);
+void sandbox_request_set_progress (SandboxRequest     *self,
+                                   SandboxProgressFunc func,
+                                   gpointer            user_data,
+                                   GDestroyNotify      notify);
+
 /* Keeps @data until the driver has answered or let go of the request, whatever the caller was told
  * meanwhile; an answer that is a process takes it over until that is gone. */
 void sandbox_request_keep (SandboxRequest *self,

@@ -8,6 +8,11 @@
 #include "sandbox-sync-private.h"
 #include "sandbox-worker-private.h"
 
+#include <string.h>
+
+/* At least so long between two reports of how far a transfer has come. */
+#define PROGRESS_INTERVAL_US (100 * 1000)
+
 /**
  * SandboxRequest:
  *
@@ -54,6 +59,13 @@ typedef enum
   STATE_LATE,
 } SandboxRequestState;
 
+typedef struct
+{
+  guint64 bytes;
+  guint64 files;
+  guint64 skipped;
+} SandboxProgress;
+
 struct _SandboxRequest
 {
   GObject parent_instance;
@@ -64,6 +76,11 @@ struct _SandboxRequest
   guint         time_limit_ms;
   guint         cancel_grace_ms;
   gboolean      may_block;
+  GThread      *thread; /* that of the call */
+
+  SandboxProgressFunc progress_func;
+  gpointer            progress_data;
+  GDestroyNotify      progress_notify;
 
   GMutex              lock; /* guards what follows */
   SandboxRequestState state;
@@ -75,6 +92,9 @@ struct _SandboxRequest
   GDestroyNotify      kept_notify;
   GSource            *deadline;
   GSource            *watch;
+  SandboxProgress     progress; /* as the driver has told it */
+  SandboxProgress     told;     /* as the caller knows it */
+  gint64              told_at;
 };
 
 enum
@@ -87,13 +107,17 @@ static guint signals[N_SIGNALS];
 
 G_DEFINE_FINAL_TYPE (SandboxRequest, sandbox_request, G_TYPE_OBJECT)
 
+/* A stream to write to is closed as cancelled: what it stands for is to stay as it was. */
 static gboolean
 sandbox_request_close_cb (gpointer stream)
 {
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+
+  g_cancellable_cancel (cancelled);
   if (G_IS_INPUT_STREAM (stream))
     g_input_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
   else if (G_IS_OUTPUT_STREAM (stream))
-    g_output_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+    g_output_stream_close_async (stream, G_PRIORITY_DEFAULT, cancelled, NULL, NULL);
   else
     g_io_stream_close_async (stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
 
@@ -139,6 +163,44 @@ sandbox_request_clear_sources (SandboxRequest *self)
     g_source_destroy (deadline);
   if (watch != NULL)
     g_source_destroy (watch);
+}
+
+static gboolean
+sandbox_request_progress_cb (gpointer user_data)
+{
+  SandboxRequest *self = user_data;
+  SandboxProgress progress;
+  gboolean        news = FALSE;
+
+  g_mutex_lock (&self->lock);
+  progress = self->progress;
+  news = self->state <= STATE_ANSWERED && memcmp (&progress, &self->told, sizeof progress) != 0;
+  self->told = progress;
+  g_mutex_unlock (&self->lock);
+
+  if (news)
+    self->progress_func (self->progress_data, progress.bytes, progress.files, progress.skipped);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* In the thread of a synchronous call at once, as its context does not run while the driver works; else
+ * by a source of the call's context. Never by g_main_context_invoke (), which might run it here. */
+static void
+sandbox_request_tell_progress (SandboxRequest *self)
+{
+  g_autoptr (GSource) source = NULL;
+
+  if (self->may_block && self->thread == g_thread_self ())
+    {
+      sandbox_request_progress_cb (self);
+      return;
+    }
+
+  source = g_idle_source_new ();
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, sandbox_request_progress_cb, g_object_ref (self), g_object_unref);
+  g_source_attach (source, self->context);
 }
 
 /* Gives the caller its answer; @answer and @error are taken. */
@@ -244,6 +306,8 @@ sandbox_request_settle (SandboxRequest *self,
     }
 
   sandbox_request_clear_sources (self);
+  if (before == STATE_OPEN && error == NULL && self->progress_func != NULL)
+    sandbox_request_tell_progress (self);
 
   if (kept != NULL && answer != NULL && g_type_is_a (self->answer, SANDBOX_TYPE_PROCESS))
     sandbox_process_keep (answer, g_steal_pointer (&kept), kept_notify);
@@ -272,6 +336,9 @@ sandbox_request_dispose (GObject *object)
   if (self->kept != NULL)
     self->kept_notify (g_steal_pointer (&self->kept));
   sandbox_request_clear_sources (self);
+  if (self->progress_notify != NULL)
+    self->progress_notify (g_steal_pointer (&self->progress_data));
+  self->progress_notify = NULL;
   g_clear_object (&self->cancellable);
 
   G_OBJECT_CLASS (sandbox_request_parent_class)->dispose (object);
@@ -318,6 +385,7 @@ sandbox_request_init (SandboxRequest *self)
   g_mutex_init (&self->lock);
   self->context = g_main_context_ref_thread_default ();
   self->may_block = sandbox_sync_is_below ();
+  self->thread = g_thread_self ();
   self->time_limit_ms = SANDBOX_REQUEST_TIME_LIMIT_MS;
 }
 
@@ -364,6 +432,23 @@ sandbox_request_set_limits (SandboxRequest *self,
 {
   self->time_limit_ms = time_limit_ms;
   self->cancel_grace_ms = cancel_grace_ms;
+}
+
+guint
+sandbox_request_get_time_limit_ms (SandboxRequest *self)
+{
+  return self->time_limit_ms;
+}
+
+void
+sandbox_request_set_progress (SandboxRequest     *self,
+                              SandboxProgressFunc func,
+                              gpointer            user_data,
+                              GDestroyNotify      notify)
+{
+  self->progress_func = func;
+  self->progress_data = user_data;
+  self->progress_notify = notify;
 }
 
 void
@@ -606,6 +691,42 @@ sandbox_request_return_failure (SandboxRequest *self,
   g_return_if_fail (message != NULL);
 
   sandbox_request_settle (self, NULL, g_error_new_literal (SANDBOX_ERROR, (int) code, message));
+}
+
+/**
+ * sandbox_request_report_progress:
+ * @self: a request
+ * @bytes: how many bytes have been copied
+ * @files: how many files and links have been copied
+ * @skipped: how many things have been left out
+ *
+ * Tells how far an import or export has come.
+ *
+ * It may be called from any thread and as often as one likes: the host hears of it ten times a second
+ * at most, and of the last numbers before the answer. Other requests have nobody to tell.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_request_report_progress (SandboxRequest *self,
+                                 guint64         bytes,
+                                 guint64         files,
+                                 guint64         skipped)
+{
+  gint64   now = g_get_monotonic_time ();
+  gboolean due = FALSE;
+
+  g_return_if_fail (SANDBOX_IS_REQUEST (self));
+
+  g_mutex_lock (&self->lock);
+  self->progress = (SandboxProgress){ bytes, files, skipped };
+  due = self->progress_func != NULL && self->state == STATE_OPEN && now - self->told_at >= PROGRESS_INTERVAL_US;
+  if (due)
+    self->told_at = now;
+  g_mutex_unlock (&self->lock);
+
+  if (due)
+    sandbox_request_tell_progress (self);
 }
 
 /**

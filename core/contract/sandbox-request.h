@@ -31,6 +31,12 @@ void sandbox_request_return_failure (SandboxRequest *self,
                                      const char     *message);
 
 SANDBOX_AVAILABLE_IN_1_0
+void sandbox_request_report_progress (SandboxRequest *self,
+                                      guint64         bytes,
+                                      guint64         files,
+                                      guint64         skipped);
+
+SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_request_is_cancelled (SandboxRequest *self);
 SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_request_may_block (SandboxRequest *self);
