@@ -23,6 +23,10 @@ sandbox_path_escape (const char *bytes)
 
   g_return_val_if_fail (bytes != NULL, NULL);
 
+  /* Most have nothing to escape. */
+  if (strchr (bytes, '\\') == NULL && g_utf8_validate (bytes, -1, NULL))
+    return g_strdup (bytes);
+
   escaped = g_string_sized_new (strlen (bytes));
 
   while (*bytes != '\0')
