@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include "sandbox-driver.h"
 #include "sandbox-fd-private.h"
+#include "sandbox-listing.h"
 
 G_BEGIN_DECLS
 
@@ -38,6 +39,23 @@ gboolean sandbox_contained_remove (int                   root,
                                    gpointer              data,
                                    GError              **error);
 
+SandboxListing *sandbox_contained_list (int                   root,
+                                        const char           *path,
+                                        guint                 max,
+                                        SandboxContainedCheck check,
+                                        gpointer              data,
+                                        GError              **error);
+GFileInfo      *sandbox_contained_query_info (int         root,
+                                              const char *path,
+                                              GError    **error);
+gboolean        sandbox_contained_make_directory (int         root,
+                                                  const char *path,
+                                                  GError    **error);
+gboolean        sandbox_contained_move (int         root,
+                                        const char *from,
+                                        const char *to,
+                                        GError    **error);
+
 /* What these are made of. Without a GError they tell by errno. */
 
 /* Opens @path below the directory @dirfd. @flags never make or truncate anything. */
@@ -66,6 +84,10 @@ sandbox_contained_parent_clear (SandboxContainedParent *self)
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxContainedParent, sandbox_contained_parent_clear)
+
+/* Both as statx () told with STATX_TYPE and STATX_MNT_ID. */
+gboolean sandbox_contained_same_mount (const struct statx *a,
+                                       const struct statx *b);
 
 /* Opens a regular file for reading, and nothing else even for a moment; @what is for the message. */
 int sandbox_contained_open_file (int          root,

@@ -36,7 +36,7 @@ sandbox_contained_stat_fd (int           fd,
   return statx (fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, st) == 0;
 }
 
-static gboolean
+gboolean
 sandbox_contained_same_mount (const struct statx *a,
                               const struct statx *b)
 {

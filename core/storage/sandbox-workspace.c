@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "sandbox-workspace.h"
+#include "sandbox-workspace-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,16 +48,6 @@
  *
  * Since: 1.0
  */
-struct _SandboxWorkspace
-{
-  GObject parent_instance;
-
-  int   fd;
-  char *path;
-  guint uid;
-  guint gid;
-};
-
 G_DEFINE_FINAL_TYPE (SandboxWorkspace, sandbox_workspace, G_TYPE_OBJECT)
 
 static void
@@ -273,30 +263,9 @@ sandbox_workspace_check (SandboxWorkspace *self,
   return TRUE;
 }
 
-/* One file operation. */
-typedef struct _SandboxWorkspaceJob SandboxWorkspaceJob;
-
-struct _SandboxWorkspaceJob
-{
-  gboolean (*run) (SandboxWorkspaceJob *self,
-                   GBytes             **answer,
-                   GError             **error);
-
-  SandboxWorkspace *workspace;
-  SandboxRequest   *request;
-  char             *path; /* decoded */
-  gint64            end;  /* monotonic */
-
-  guint64 offset;
-  guint64 max;
-  GBytes *bytes;
-  guint   mode;
-  guint   flags;
-};
-
 static gboolean
 sandbox_workspace_job_read (SandboxWorkspaceJob *self,
-                            GBytes             **answer,
+                            gpointer            *answer,
                             GError             **error)
 {
   *answer = sandbox_contained_read (self->workspace->fd, self->path, self->offset, self->max, error);
@@ -306,7 +275,7 @@ sandbox_workspace_job_read (SandboxWorkspaceJob *self,
 
 static gboolean
 sandbox_workspace_job_write (SandboxWorkspaceJob *self,
-                             GBytes             **answer,
+                             gpointer            *answer,
                              GError             **error)
 {
   gsize         size;
@@ -316,7 +285,7 @@ sandbox_workspace_job_write (SandboxWorkspaceJob *self,
 }
 
 /* A guest can fill a directory as fast as we empty it. */
-static int
+int
 sandbox_workspace_job_check (gpointer data)
 {
   SandboxWorkspaceJob *self = data;
@@ -329,7 +298,7 @@ sandbox_workspace_job_check (gpointer data)
 
 static gboolean
 sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
-                              GBytes             **answer,
+                              gpointer            *answer,
                               GError             **error)
 {
   return sandbox_contained_remove (self->workspace->fd, self->path, self->flags,
@@ -339,7 +308,7 @@ sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
 /* The thread is itself again before anybody is told. */
 static gboolean
 sandbox_workspace_job_work (SandboxWorkspaceJob *self,
-                            GBytes             **answer,
+                            gpointer            *answer,
                             GError             **error)
 {
   g_auto (SandboxOwner) owner = { FALSE };
@@ -350,7 +319,7 @@ sandbox_workspace_job_work (SandboxWorkspaceJob *self,
       g_propagate_error (error, sandbox_error_new_cancelled ());
       return FALSE;
     }
-  if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+  if (!self->enters_itself && !sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
     return FALSE;
   if (self->run (self, answer, &failure))
     return TRUE;
@@ -363,14 +332,23 @@ sandbox_workspace_job_work (SandboxWorkspaceJob *self,
   return FALSE;
 }
 
+/* @answer is taken. */
 static void
 sandbox_workspace_job_answer (SandboxWorkspaceJob *self,
-                              GBytes              *answer)
+                              gpointer             answer)
 {
-  if (answer != NULL)
-    sandbox_request_return_bytes (self->request, answer);
-  else
+  if (answer == NULL)
     sandbox_request_return_done (self->request);
+  else if (self->gives_object)
+    {
+      sandbox_request_return_object (self->request, answer);
+      g_object_unref (answer);
+    }
+  else
+    {
+      sandbox_request_return_bytes (self->request, answer);
+      g_bytes_unref (answer);
+    }
 }
 
 static void
@@ -378,7 +356,7 @@ sandbox_workspace_job_pool_cb (gpointer data,
                                gpointer user_data)
 {
   SandboxWorkspaceJob *self = data;
-  g_autoptr (GBytes) answer = NULL;
+  gpointer             answer = NULL;
   g_autoptr (GError) error = NULL;
   gboolean done;
 
@@ -386,8 +364,10 @@ sandbox_workspace_job_pool_cb (gpointer data,
 
   /* Before anybody is told, who may take the end of the call for the end of all that it holds. */
   g_clear_pointer (&self->bytes, g_bytes_unref);
+  g_clear_object (&self->directory);
   g_clear_object (&self->workspace);
   g_clear_pointer (&self->path, g_free);
+  g_clear_pointer (&self->to, g_free);
 
   if (done)
     sandbox_workspace_job_answer (self, answer);
@@ -397,21 +377,25 @@ sandbox_workspace_job_pool_cb (gpointer data,
   g_free (self);
 }
 
-/* Does what @job says, at once or in the pool. Everything in it is borrowed. */
-static gboolean
+gboolean
 sandbox_workspace_start (SandboxWorkspaceJob *job,
                          const char          *path,
+                         const char          *to,
                          GError             **error)
 {
-  g_autofree char *relative = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
-  g_autoptr (GBytes) answer = NULL;
+  g_autofree char     *relative = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
+  g_autofree char     *relative_to = NULL;
+  gpointer             answer = NULL;
   SandboxWorkspaceJob *queued = NULL;
 
   if (relative == NULL)
     return FALSE;
+  if (to != NULL && (relative_to = sandbox_path_resolve (to, SANDBOX_WORKSPACE_PATH, error)) == NULL)
+    return FALSE;
 
   job->path = relative;
-  job->end = g_get_monotonic_time () + SANDBOX_REQUEST_TIME_LIMIT_MS * G_TIME_SPAN_MILLISECOND;
+  job->to = relative_to;
+  job->end = g_get_monotonic_time () + sandbox_request_get_time_limit_ms (job->request) * G_TIME_SPAN_MILLISECOND;
 
   if (sandbox_request_may_block (job->request))
     {
@@ -423,10 +407,13 @@ sandbox_workspace_start (SandboxWorkspaceJob *job,
 
   queued = g_memdup2 (job, sizeof *job);
   queued->path = g_steal_pointer (&relative);
+  queued->to = g_steal_pointer (&relative_to);
   g_object_ref (queued->workspace);
   g_object_ref (queued->request);
   if (queued->bytes != NULL)
     g_bytes_ref (queued->bytes);
+  if (queued->directory != NULL)
+    g_object_ref (queued->directory);
   sandbox_pool_push (sandbox_workspace_job_pool_cb, queued);
 
   return TRUE;
@@ -464,7 +451,7 @@ sandbox_workspace_read (SandboxWorkspace *self,
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
 
-  return sandbox_workspace_start (&job, path, error);
+  return sandbox_workspace_start (&job, path, NULL, error);
 }
 
 /**
@@ -507,7 +494,7 @@ sandbox_workspace_write (SandboxWorkspace *self,
   g_return_val_if_fail (bytes != NULL, FALSE);
   g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
 
-  return sandbox_workspace_start (&job, path, error);
+  return sandbox_workspace_start (&job, path, NULL, error);
 }
 
 /**
@@ -542,5 +529,5 @@ sandbox_workspace_remove (SandboxWorkspace  *self,
   g_return_val_if_fail (path != NULL, FALSE);
   g_return_val_if_fail (SANDBOX_IS_REQUEST (request), FALSE);
 
-  return sandbox_workspace_start (&job, path, error);
+  return sandbox_workspace_start (&job, path, NULL, error);
 }

@@ -12,6 +12,33 @@
 
 G_BEGIN_DECLS
 
+/**
+ * SANDBOX_TRANSFER_MAX_ENTRIES:
+ *
+ * How many files and directories an import or export may have.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_TRANSFER_MAX_ENTRIES 100000
+
+/**
+ * SANDBOX_TRANSFER_MAX_BYTES:
+ *
+ * How many bytes an import or export may have: 2 GiB.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_TRANSFER_MAX_BYTES G_GUINT64_CONSTANT (2147483648)
+
+/**
+ * SANDBOX_TRANSFER_MAX_DEPTH:
+ *
+ * How many directories may be in each other in an import or export.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_TRANSFER_MAX_DEPTH 256
+
 #define SANDBOX_TYPE_WORKSPACE (sandbox_workspace_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
 G_DECLARE_FINAL_TYPE (SandboxWorkspace, sandbox_workspace, SANDBOX, WORKSPACE, GObject)
@@ -59,5 +86,50 @@ gboolean sandbox_workspace_remove (SandboxWorkspace  *self,
                                    SandboxRemoveFlags flags,
                                    SandboxRequest    *request,
                                    GError           **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_list (SandboxWorkspace *self,
+                                 const char       *path,
+                                 guint             max,
+                                 SandboxRequest   *request,
+                                 GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_query_info (SandboxWorkspace *self,
+                                       const char       *path,
+                                       SandboxRequest   *request,
+                                       GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_make_directory (SandboxWorkspace *self,
+                                           const char       *path,
+                                           SandboxRequest   *request,
+                                           GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_move (SandboxWorkspace *self,
+                                 const char       *from,
+                                 const char       *to,
+                                 SandboxRequest   *request,
+                                 GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_open_read (SandboxWorkspace *self,
+                                      const char       *path,
+                                      SandboxRequest   *request,
+                                      GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_open_write (SandboxWorkspace *self,
+                                       const char       *path,
+                                       SandboxRequest   *request,
+                                       GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_import_tree (SandboxWorkspace *self,
+                                        const char       *path,
+                                        GFile            *directory,
+                                        SandboxRequest   *request,
+                                        GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_export_tree (SandboxWorkspace *self,
+                                        const char       *path,
+                                        GFile            *directory,
+                                        SandboxRequest   *request,
+                                        GError          **error);
 
 G_END_DECLS

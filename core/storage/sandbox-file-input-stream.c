@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-file-stream-private.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox-contained-private.h"
+#include "sandbox-workspace-private.h"
+
+struct _SandboxFileInputStream
+{
+  GInputStream parent_instance;
+
+  SandboxWorkspace *workspace;
+  char             *path;
+  int               fd;
+};
+
+static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
+
+/* clang-format off */
+G_DEFINE_FINAL_TYPE_WITH_CODE (SandboxFileInputStream, sandbox_file_input_stream, G_TYPE_INPUT_STREAM,
+                               G_IMPLEMENT_INTERFACE (G_TYPE_SEEKABLE, sandbox_file_input_stream_seekable_init))
+/* clang-format on */
+
+static void
+sandbox_file_input_stream_set_error (SandboxFileInputStream *self,
+                                     GError                **error)
+{
+  sandbox_contained_set_error (error, errno, "read", self->workspace->fd, NULL, self->path);
+}
+
+static gssize
+sandbox_file_input_stream_read (GInputStream *stream,
+                                void         *buffer,
+                                gsize         count,
+                                GCancellable *cancellable,
+                                GError      **error)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
+  ssize_t                 n;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return -1;
+
+  do
+    n = read (self->fd, buffer, count);
+  while (n < 0 && errno == EINTR);
+  if (n < 0)
+    sandbox_file_input_stream_set_error (self, error);
+
+  return n;
+}
+
+/* GIO's own would take it for a fault of the program, and end it, that a file is shorter than it was. */
+static gssize
+sandbox_file_input_stream_skip (GInputStream *stream,
+                                gsize         count,
+                                GCancellable *cancellable,
+                                GError      **error)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
+  struct stat             st;
+  off_t                   at = -1;
+  gsize                   skipped = 0;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return -1;
+
+  if (fstat (self->fd, &st) == 0)
+    at = lseek (self->fd, 0, SEEK_CUR);
+  if (at >= 0 && st.st_size > at)
+    {
+      skipped = MIN (count, (guint64) (st.st_size - at));
+      at = lseek (self->fd, (off_t) skipped, SEEK_CUR);
+    }
+  if (at >= 0)
+    return (gssize) skipped;
+  sandbox_file_input_stream_set_error (self, error);
+
+  return -1;
+}
+
+static gboolean
+sandbox_file_input_stream_close (GInputStream *stream,
+                                 GCancellable *cancellable,
+                                 GError      **error)
+{
+  sandbox_clear_fd (&SANDBOX_FILE_INPUT_STREAM (stream)->fd);
+
+  return TRUE;
+}
+
+static void
+sandbox_file_input_stream_finalize (GObject *object)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
+
+  sandbox_clear_fd (&self->fd);
+  g_clear_object (&self->workspace);
+  g_free (self->path);
+
+  G_OBJECT_CLASS (sandbox_file_input_stream_parent_class)->finalize (object);
+}
+
+static void
+sandbox_file_input_stream_class_init (SandboxFileInputStreamClass *klass)
+{
+  GInputStreamClass *stream_class = G_INPUT_STREAM_CLASS (klass);
+
+  G_OBJECT_CLASS (klass)->finalize = sandbox_file_input_stream_finalize;
+  stream_class->read_fn = sandbox_file_input_stream_read;
+  stream_class->skip = sandbox_file_input_stream_skip;
+  stream_class->close_fn = sandbox_file_input_stream_close;
+}
+
+static void
+sandbox_file_input_stream_init (SandboxFileInputStream *self)
+{
+  self->fd = -1;
+}
+
+static goffset
+sandbox_file_input_stream_tell (GSeekable *seekable)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (seekable);
+
+  return MAX (lseek (self->fd, 0, SEEK_CUR), 0);
+}
+
+static gboolean
+sandbox_file_input_stream_can_seek (GSeekable *seekable)
+{
+  return TRUE;
+}
+
+static gboolean
+sandbox_file_input_stream_seek (GSeekable    *seekable,
+                                goffset       offset,
+                                GSeekType     type,
+                                GCancellable *cancellable,
+                                GError      **error)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (seekable);
+  int                     whence = type == G_SEEK_SET ? SEEK_SET : type == G_SEEK_CUR ? SEEK_CUR
+                                                                                      : SEEK_END;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    return FALSE;
+  if (lseek (self->fd, offset, whence) >= 0)
+    return TRUE;
+  sandbox_file_input_stream_set_error (self, error);
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_file_input_stream_can_truncate (GSeekable *seekable)
+{
+  return FALSE;
+}
+
+static gboolean
+sandbox_file_input_stream_truncate (GSeekable    *seekable,
+                                    goffset       offset,
+                                    GCancellable *cancellable,
+                                    GError      **error)
+{
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "A stream to read from changes no file");
+
+  return FALSE;
+}
+
+static void
+sandbox_file_input_stream_seekable_init (GSeekableIface *iface)
+{
+  iface->tell = sandbox_file_input_stream_tell;
+  iface->can_seek = sandbox_file_input_stream_can_seek;
+  iface->seek = sandbox_file_input_stream_seek;
+  iface->can_truncate = sandbox_file_input_stream_can_truncate;
+  iface->truncate_fn = sandbox_file_input_stream_truncate;
+}
+
+GInputStream *
+sandbox_file_input_stream_new (SandboxWorkspace *workspace,
+                               const char       *path,
+                               GError          **error)
+{
+  SandboxFileInputStream *self = NULL;
+  struct stat             st;
+  g_auto (SandboxFd) fd = sandbox_contained_open_file (workspace->fd, path, "read", &st, error);
+
+  if (fd < 0)
+    return NULL;
+
+  self = g_object_new (SANDBOX_TYPE_FILE_INPUT_STREAM, NULL);
+  self->workspace = g_object_ref (workspace);
+  self->path = g_strdup (path);
+  self->fd = g_steal_fd (&fd);
+
+  return G_INPUT_STREAM (self);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-file-stream-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sandbox-contained-private.h"
+#include "sandbox-error-private.h"
+#include "sandbox-owner-private.h"
+#include "sandbox-workspace-private.h"
+
+/* Room is made ahead in steps that double. */
+#define FIRST_STEP (1024 * 1024)
+#define LAST_STEP (64 * 1024 * 1024)
+
+struct _SandboxFileOutputStream
+{
+  GOutputStream parent_instance;
+
+  SandboxWorkspace *workspace;
+  char             *path;
+  int               dirfd; /* where the last name of the path stands */
+  int               fd;    /* -1 once the file has come to its end */
+  char              temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
+  guint64           size;
+  guint64           room;
+  gboolean          failed; /* something is missing in it */
+};
+
+G_DEFINE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, G_TYPE_OUTPUT_STREAM)
+
+static void
+sandbox_file_output_stream_set_error (SandboxFileOutputStream *self,
+                                      GError                 **error)
+{
+  sandbox_contained_set_error (error, errno, "write", self->workspace->fd, NULL, self->path);
+}
+
+/* See sandbox_contained_write (): only a hint. */
+static void
+sandbox_file_output_stream_make_room (SandboxFileOutputStream *self,
+                                      guint64                  end)
+{
+  guint64 step = CLAMP (self->room, FIRST_STEP, LAST_STEP);
+
+  if (end <= self->room || !sandbox_contained_fits (end + step))
+    return;
+  self->room = end + step;
+  fallocate (self->fd, FALLOC_FL_KEEP_SIZE, (off_t) self->size, (off_t) (self->room - self->size));
+}
+
+/* A write that failed or was cancelled has left nobody knows what: then there is no file. */
+static gssize
+sandbox_file_output_stream_write (GOutputStream *stream,
+                                  const void    *buffer,
+                                  gsize          count,
+                                  GCancellable  *cancellable,
+                                  GError       **error)
+{
+  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
+  ssize_t                  n = -1;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    {
+      self->failed = TRUE;
+      return -1;
+    }
+
+  if (sandbox_contained_fits (self->size + count))
+    {
+      sandbox_file_output_stream_make_room (self, self->size + count);
+      do
+        n = write (self->fd, buffer, count);
+      while (n < 0 && errno == EINTR);
+    }
+  if (n < 0)
+    {
+      self->failed = TRUE;
+      sandbox_file_output_stream_set_error (self, error);
+      return -1;
+    }
+  self->size += n;
+
+  return n;
+}
+
+/* Puts the file into its place, as the owner. What stands there may have changed since the stream was
+ * opened, and so the same is asked of it again. */
+static gboolean
+sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
+                                    GError                 **error)
+{
+  const char            *slash = strrchr (self->path, '/');
+  SandboxContainedParent parent = { self->dirfd, -1, slash != NULL ? slash + 1 : self->path };
+  guint                  mode = 0;
+
+  if (self->room > self->size && ftruncate (self->fd, (off_t) self->size) < 0)
+    {
+      sandbox_file_output_stream_set_error (self, error);
+      return FALSE;
+    }
+  if (!sandbox_contained_look_at_target (&parent, self->workspace->fd, self->path, FALSE, &mode, error))
+    return FALSE;
+  if (sandbox_contained_publish (self->dirfd, g_steal_fd (&self->fd), self->temporary, parent.name, mode, FALSE))
+    return TRUE;
+  sandbox_file_output_stream_set_error (self, error);
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_file_output_stream_close (GOutputStream *stream,
+                                  GCancellable  *cancellable,
+                                  GError       **error)
+{
+  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
+  g_auto (SandboxOwner) owner = { FALSE };
+  g_autofree char *shown = NULL;
+  gboolean         done = FALSE;
+
+  if (self->fd < 0)
+    return TRUE;
+
+  /* Without the rights to do it as the owner, the file that was begun stays where it is. */
+  if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+    return FALSE;
+
+  if (g_cancellable_set_error_if_cancelled (cancellable, error))
+    done = FALSE;
+  else if (self->failed)
+    {
+      shown = sandbox_contained_display (self->path);
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
+                   "Cannot write “%s”: not all of it has been written", shown);
+    }
+  else
+    done = sandbox_file_output_stream_publish (self, error);
+
+  if (self->fd >= 0)
+    {
+      sandbox_contained_drop_temporary (self->dirfd, self->temporary);
+      sandbox_clear_fd (&self->fd);
+    }
+  sandbox_clear_fd (&self->dirfd);
+
+  return done;
+}
+
+/* GIO closes a stream that is let go of. Nobody has said then that the file is complete. */
+static void
+sandbox_file_output_stream_dispose (GObject *object)
+{
+  SANDBOX_FILE_OUTPUT_STREAM (object)->failed = TRUE;
+
+  G_OBJECT_CLASS (sandbox_file_output_stream_parent_class)->dispose (object);
+}
+
+static void
+sandbox_file_output_stream_finalize (GObject *object)
+{
+  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (object);
+
+  sandbox_clear_fd (&self->fd);
+  sandbox_clear_fd (&self->dirfd);
+  g_clear_object (&self->workspace);
+  g_free (self->path);
+
+  G_OBJECT_CLASS (sandbox_file_output_stream_parent_class)->finalize (object);
+}
+
+static void
+sandbox_file_output_stream_class_init (SandboxFileOutputStreamClass *klass)
+{
+  GObjectClass       *object_class = G_OBJECT_CLASS (klass);
+  GOutputStreamClass *stream_class = G_OUTPUT_STREAM_CLASS (klass);
+
+  object_class->dispose = sandbox_file_output_stream_dispose;
+  object_class->finalize = sandbox_file_output_stream_finalize;
+  stream_class->write_fn = sandbox_file_output_stream_write;
+  stream_class->close_fn = sandbox_file_output_stream_close;
+}
+
+static void
+sandbox_file_output_stream_init (SandboxFileOutputStream *self)
+{
+  self->dirfd = -1;
+  self->fd = -1;
+}
+
+GOutputStream *
+sandbox_file_output_stream_new (SandboxWorkspace *workspace,
+                                const char       *path,
+                                GError          **error)
+{
+  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
+  g_autoptr (SandboxFileOutputStream) self = g_object_new (SANDBOX_TYPE_FILE_OUTPUT_STREAM, NULL);
+  guint mode = 0;
+
+  self->workspace = g_object_ref (workspace);
+  self->path = g_strdup (path);
+
+  if (!sandbox_contained_open_parent (&parent, workspace->fd, self->path, TRUE))
+    {
+      sandbox_file_output_stream_set_error (self, error);
+      return NULL;
+    }
+  if (!sandbox_contained_look_at_target (&parent, workspace->fd, self->path, FALSE, &mode, error))
+    return NULL;
+
+  self->dirfd = fcntl (parent.fd, F_DUPFD_CLOEXEC, 3);
+  if (self->dirfd >= 0)
+    self->fd = sandbox_contained_make_temporary (self->dirfd, self->temporary);
+  if (self->fd < 0)
+    {
+      sandbox_file_output_stream_set_error (self, error);
+      return NULL;
+    }
+
+  return G_OUTPUT_STREAM (g_steal_pointer (&self));
+}
