@@ -270,43 +270,28 @@ sandbox_session_read_text (SandboxSession *self,
   return text;
 }
 
-/* A request for a change of a file, or NULL when it has been answered already. */
-static SandboxRequest *
-sandbox_session_begin_change (SandboxSession     *self,
-                              const char         *path,
-                              gsize               size,
-                              gpointer            source_tag,
-                              GCancellable       *cancellable,
-                              GAsyncReadyCallback callback,
-                              gpointer            user_data,
-                              char              **driver_path)
+SandboxRequest *
+sandbox_session_begin (SandboxSession     *self,
+                       const char         *path,
+                       GType               answer,
+                       gpointer            source_tag,
+                       GCancellable       *cancellable,
+                       GAsyncReadyCallback callback,
+                       gpointer            user_data,
+                       char              **driver_path)
 {
-  g_autoptr (SandboxRequest) request = NULL;
+  g_autoptr (SandboxRequest) request = sandbox_request_new (self, source_tag, answer, cancellable, callback, user_data);
   SandboxCore *core = sandbox_session_get_core (self);
-  guint64      max = sandbox_core_get_max_file_bytes (core);
   GError      *error = NULL;
 
-  request = sandbox_request_new (self, source_tag, G_TYPE_NONE, cancellable, callback, user_data);
-  if (g_cancellable_set_error_if_cancelled (cancellable, &error) ||
-      !sandbox_core_check_live (core, &error) ||
-      (*driver_path = sandbox_session_driver_path (core, path, &error)) == NULL)
-    {
-      sandbox_request_dispatched (request, FALSE, error);
-      return NULL;
-    }
+  if (!g_cancellable_set_error_if_cancelled (cancellable, &error) &&
+      sandbox_core_check_live (core, &error) &&
+      (*driver_path = sandbox_session_driver_path (core, path, &error)) != NULL)
+    return g_steal_pointer (&request);
 
-  if (size > max)
-    {
-      g_autofree char *shown = sandbox_path_display (*driver_path);
+  sandbox_request_dispatched (request, FALSE, error);
 
-      error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                           "Cannot write “%s”: %" G_GSIZE_FORMAT " bytes are more than %" G_GUINT64_FORMAT,
-                           shown, size, max);
-      sandbox_request_dispatched (request, FALSE, error);
-      return NULL;
-    }
-
-  return g_steal_pointer (&request);
+  return NULL;
 }
 
 static void
@@ -320,17 +305,27 @@ sandbox_session_write (SandboxSession     *self,
 {
   g_autoptr (SandboxRequest) request = NULL;
   g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = sandbox_core_get_driver (sandbox_session_get_core (self));
+  SandboxCore     *core = sandbox_session_get_core (self);
+  SandboxDriver   *driver = sandbox_core_get_driver (core);
+  guint64          max = sandbox_core_get_max_file_bytes (core);
   GError          *error = NULL;
   gboolean         taken = FALSE;
 
-  request = sandbox_session_begin_change (self, path, g_bytes_get_size (bytes), source_tag,
-                                          cancellable, callback, user_data, &driver_path);
+  request = sandbox_session_begin (self, path, G_TYPE_NONE, source_tag, cancellable, callback, user_data, &driver_path);
   if (request == NULL)
     return;
 
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->write (driver, driver_path, bytes, 0,
-                                                    SANDBOX_WRITE_FLAGS_PARENTS, request, &error);
+  if (g_bytes_get_size (bytes) > max)
+    {
+      g_autofree char *shown = sandbox_path_display (driver_path);
+
+      error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                           "Cannot write “%s”: %" G_GSIZE_FORMAT " bytes are more than %" G_GUINT64_FORMAT,
+                           shown, g_bytes_get_size (bytes), max);
+    }
+  else
+    taken = SANDBOX_DRIVER_GET_IFACE (driver)->write (driver, driver_path, bytes, 0,
+                                                      SANDBOX_WRITE_FLAGS_PARENTS, request, &error);
   sandbox_request_dispatched (request, taken, error);
 }
 
@@ -543,8 +538,8 @@ sandbox_session_remove_path_async (SandboxSession     *self,
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin_change (self, path, 0, sandbox_session_remove_path_async,
-                                          cancellable, callback, user_data, &driver_path);
+  request = sandbox_session_begin (self, path, G_TYPE_NONE, sandbox_session_remove_path_async,
+                                   cancellable, callback, user_data, &driver_path);
   if (request == NULL)
     return;
 

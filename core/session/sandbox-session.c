@@ -58,6 +58,14 @@ typedef enum
 
 static GParamSpec *properties[PROP_WORKSPACE_PATH + 1];
 
+enum
+{
+  SIGNAL_TRANSFER_PROGRESS,
+  N_SIGNALS,
+};
+
+static guint signals[N_SIGNALS];
+
 G_DEFINE_FINAL_TYPE (SandboxSession, sandbox_session, G_TYPE_OBJECT)
 
 static void
@@ -121,6 +129,25 @@ sandbox_session_class_init (SandboxSessionClass *klass)
                            G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+
+  /**
+   * SandboxSession::transfer-progress:
+   * @self: a session
+   * @path: the directory of the workspace that is imported or exported
+   * @bytes: how many bytes have been copied
+   * @files: how many files and links have been copied
+   * @skipped: how many things have been left out
+   *
+   * Emitted while [method@Sandbox.Session.import_directory_async] or
+   * [method@Sandbox.Session.export_directory_async] is at work, in the main context of the call; during a
+   * synchronous call in its thread. It comes ten times a second at most, and with the last numbers before
+   * the call is answered.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_TRANSFER_PROGRESS] =
+      g_signal_new ("transfer-progress", SANDBOX_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                    G_TYPE_NONE, 4, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_UINT64, G_TYPE_UINT64);
 }
 
 static void
@@ -142,6 +169,16 @@ SandboxCore *
 sandbox_session_get_core (SandboxSession *self)
 {
   return self->core;
+}
+
+void
+sandbox_session_emit_progress (SandboxSession *self,
+                               const char     *path,
+                               guint64         bytes,
+                               guint64         files,
+                               guint64         skipped)
+{
+  g_signal_emit (self, signals[SIGNAL_TRANSFER_PROGRESS], 0, path, bytes, files, skipped);
 }
 
 /**

@@ -7,6 +7,7 @@
 
 #include <gio/gio.h>
 #include "sandbox-driver.h"
+#include "sandbox-listing.h"
 #include "sandbox-process.h"
 
 G_BEGIN_DECLS
@@ -113,6 +114,140 @@ gboolean sandbox_session_remove_path (SandboxSession *self,
                                       const char     *path,
                                       GCancellable   *cancellable,
                                       GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_list_directory_async (SandboxSession     *self,
+                                           const char         *path,
+                                           GCancellable       *cancellable,
+                                           GAsyncReadyCallback callback,
+                                           gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxListing *sandbox_session_list_directory_finish (SandboxSession *self,
+                                                       GAsyncResult   *result,
+                                                       GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxListing *sandbox_session_list_directory (SandboxSession *self,
+                                                const char     *path,
+                                                GCancellable   *cancellable,
+                                                GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_query_info_async (SandboxSession     *self,
+                                       const char         *path,
+                                       GCancellable       *cancellable,
+                                       GAsyncReadyCallback callback,
+                                       gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+GFileInfo *sandbox_session_query_info_finish (SandboxSession *self,
+                                              GAsyncResult   *result,
+                                              GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+GFileInfo *sandbox_session_query_info (SandboxSession *self,
+                                       const char     *path,
+                                       GCancellable   *cancellable,
+                                       GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_make_directory_async (SandboxSession     *self,
+                                           const char         *path,
+                                           GCancellable       *cancellable,
+                                           GAsyncReadyCallback callback,
+                                           gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_make_directory_finish (SandboxSession *self,
+                                                GAsyncResult   *result,
+                                                GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_make_directory (SandboxSession *self,
+                                         const char     *path,
+                                         GCancellable   *cancellable,
+                                         GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_move_async (SandboxSession     *self,
+                                 const char         *from,
+                                 const char         *to,
+                                 GCancellable       *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_move_finish (SandboxSession *self,
+                                      GAsyncResult   *result,
+                                      GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_move (SandboxSession *self,
+                               const char     *from,
+                               const char     *to,
+                               GCancellable   *cancellable,
+                               GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_open_read_async (SandboxSession     *self,
+                                      const char         *path,
+                                      GCancellable       *cancellable,
+                                      GAsyncReadyCallback callback,
+                                      gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+GInputStream *sandbox_session_open_read_finish (SandboxSession *self,
+                                                GAsyncResult   *result,
+                                                GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+GInputStream *sandbox_session_open_read (SandboxSession *self,
+                                         const char     *path,
+                                         GCancellable   *cancellable,
+                                         GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_open_write_async (SandboxSession     *self,
+                                       const char         *path,
+                                       GCancellable       *cancellable,
+                                       GAsyncReadyCallback callback,
+                                       gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+GOutputStream *sandbox_session_open_write_finish (SandboxSession *self,
+                                                  GAsyncResult   *result,
+                                                  GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+GOutputStream *sandbox_session_open_write (SandboxSession *self,
+                                           const char     *path,
+                                           GCancellable   *cancellable,
+                                           GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_import_directory_async (SandboxSession     *self,
+                                             GFile              *directory,
+                                             const char         *path,
+                                             GCancellable       *cancellable,
+                                             GAsyncReadyCallback callback,
+                                             gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_import_directory_finish (SandboxSession *self,
+                                                  GAsyncResult   *result,
+                                                  GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_import_directory (SandboxSession *self,
+                                           GFile          *directory,
+                                           const char     *path,
+                                           GCancellable   *cancellable,
+                                           GError        **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_session_export_directory_async (SandboxSession     *self,
+                                             const char         *path,
+                                             GFile              *directory,
+                                             GCancellable       *cancellable,
+                                             GAsyncReadyCallback callback,
+                                             gpointer            user_data);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_export_directory_finish (SandboxSession *self,
+                                                  GAsyncResult   *result,
+                                                  GError        **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_session_export_directory (SandboxSession *self,
+                                           const char     *path,
+                                           GFile          *directory,
+                                           GCancellable   *cancellable,
+                                           GError        **error);
 
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_session_spawn_async (SandboxSession     *self,
