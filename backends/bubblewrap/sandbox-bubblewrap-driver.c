@@ -130,6 +130,54 @@ sandbox_bubblewrap_driver_remove (SandboxDriver     *driver,
   return sandbox_workspace_remove (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, flags, request, error);
 }
 
+static gboolean
+sandbox_bubblewrap_driver_list (SandboxDriver *driver, const char *path, guint max, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_list (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, max, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_query_info (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_query_info (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_make_directory (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_make_directory (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_move (SandboxDriver *driver, const char *from, const char *to, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_move (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, from, to, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_open_read (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_open_read (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_open_write (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_open_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_import_tree (SandboxDriver *driver, const char *path, GFile *directory, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_import_tree (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, directory, request, error);
+}
+
+static gboolean
+sandbox_bubblewrap_driver_export_tree (SandboxDriver *driver, const char *path, GFile *directory, SandboxRequest *request, GError **error)
+{
+  return sandbox_workspace_export_tree (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, directory, request, error);
+}
+
 gboolean
 sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
                                         GError              **error)
@@ -194,6 +242,14 @@ sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface)
   iface->remove = sandbox_bubblewrap_driver_remove;
   iface->set_network_policy = sandbox_bubblewrap_driver_set_network_policy;
   iface->close = sandbox_bubblewrap_driver_close;
+  iface->list = sandbox_bubblewrap_driver_list;
+  iface->query_info = sandbox_bubblewrap_driver_query_info;
+  iface->make_directory = sandbox_bubblewrap_driver_make_directory;
+  iface->move = sandbox_bubblewrap_driver_move;
+  iface->open_read = sandbox_bubblewrap_driver_open_read;
+  iface->open_write = sandbox_bubblewrap_driver_open_write;
+  iface->import_tree = sandbox_bubblewrap_driver_import_tree;
+  iface->export_tree = sandbox_bubblewrap_driver_export_tree;
 }
 
 static void
