@@ -340,8 +340,8 @@ sandbox_agent_process_take_hello (SandboxAgentProcess *self,
     return;
 
   self->init_fd = g_steal_fd (&packet->fds[0]);
-  self->init_watch = sandbox_agent_process_attach (self, g_unix_fd_source_new (self->init_fd, G_IO_IN),
-                                                   G_SOURCE_FUNC (sandbox_agent_process_init_ended_cb));
+  self->init_watch = sandbox_worker_watch_fd (self->init_fd, sandbox_agent_process_init_ended_cb,
+                                              g_object_ref (self), g_object_unref);
   /* It may have come after the kill. */
   if (self->phase == PHASE_FAILING)
     sandbox_agent_process_kill_all (self);
@@ -674,8 +674,7 @@ sandbox_agent_process_start (SandboxAgentChannel *channel,
   self->request = g_object_ref (request);
   self->buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
 
-  self->socket_watch = sandbox_agent_process_attach (self, g_unix_fd_source_new (socket_fd, G_IO_IN),
-                                                     G_SOURCE_FUNC (sandbox_agent_process_heard_cb));
+  self->socket_watch = sandbox_worker_watch_fd (socket_fd, sandbox_agent_process_heard_cb, g_object_ref (self), g_object_unref);
   sandbox_agent_channel_watch_launcher (channel, sandbox_agent_process_launcher_ended_cb,
                                         g_object_ref (self), g_object_unref);
   self->limit = sandbox_agent_process_attach (self, g_timeout_source_new (START_LIMIT_MS),

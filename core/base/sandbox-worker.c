@@ -66,6 +66,23 @@ sandbox_worker_is_current (void)
   return g_main_context_is_owner (sandbox_get_worker_context ());
 }
 
+GSource *
+sandbox_worker_watch_fd (int               fd,
+                         GUnixFDSourceFunc func,
+                         gpointer          data,
+                         GDestroyNotify    notify)
+{
+  GSource *source = g_unix_fd_source_new (fd, G_IO_IN);
+
+  /* GLib would take the descriptor out of its poll for each call and put it back, and wake the worker up for
+   * both, in case the context is run from within the call. Nothing does that here. */
+  g_source_set_can_recurse (source, TRUE);
+  g_source_set_callback (source, G_SOURCE_FUNC (func), data, notify);
+  g_source_attach (source, sandbox_get_worker_context ());
+
+  return source;
+}
+
 typedef struct
 {
   GFunc    func;
