@@ -4,6 +4,11 @@
 
 #include "sandbox-worker-private.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gunixinputstream.h>
+#include <unistd.h>
+
 #define CAPTURE_BUFFER_SIZE 65536
 
 typedef struct
@@ -14,6 +19,7 @@ typedef struct
   GBytes         *bytes; /* once ended */
   char           *buffer;
   gboolean        reading;
+  GSource        *watch; /* of a pipe, which is read in place */
 } CaptureStream;
 
 struct _SandboxCapture
@@ -64,7 +70,14 @@ static void
 sandbox_capture_close (CaptureStream *stream)
 {
   g_clear_pointer (&stream->buffer, g_free);
-  if (stream->stream != NULL)
+  if (stream->watch != NULL)
+    {
+      g_source_destroy (stream->watch);
+      g_clear_pointer (&stream->watch, g_source_unref);
+      g_input_stream_clear_pending (stream->stream);
+      g_input_stream_close (stream->stream, NULL, NULL);
+    }
+  else if (stream->stream != NULL)
     g_input_stream_close_async (stream->stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
 }
 
@@ -136,6 +149,63 @@ sandbox_capture_read (CaptureStream *stream)
                              stream->capture->cut, sandbox_capture_read_cb, stream);
 }
 
+/* The descriptor of a pipe that nobody can make us wait for, or -1. Only of the very type: a derived one may
+ * have something else to say than what the descriptor has. */
+static int
+sandbox_capture_get_pipe (GInputStream *stream)
+{
+  int fd = -1;
+  int flags = 0;
+
+  if (G_OBJECT_TYPE (stream) != G_TYPE_UNIX_INPUT_STREAM ||
+      !g_pollable_input_stream_can_poll (G_POLLABLE_INPUT_STREAM (stream)))
+    return -1;
+
+  fd = g_unix_input_stream_get_fd (G_UNIX_INPUT_STREAM (stream));
+  flags = fcntl (fd, F_GETFL);
+
+  return flags >= 0 && (flags & O_NONBLOCK) != 0 ? fd : -1;
+}
+
+static void
+sandbox_capture_unwatched_cb (gpointer user_data)
+{
+  CaptureStream *stream = user_data;
+
+  sandbox_capture_unref (stream->capture);
+}
+
+static gboolean
+sandbox_capture_ready_cb (int          fd,
+                          GIOCondition condition,
+                          gpointer     user_data)
+{
+  CaptureStream *stream = user_data;
+  gssize         size = read (fd, stream->buffer, CAPTURE_BUFFER_SIZE);
+
+  if (size > 0)
+    sandbox_capture_take (stream, size);
+  else if (size == 0 || (errno != EAGAIN && errno != EINTR))
+    sandbox_capture_stream_ended (stream);
+
+  return G_SOURCE_CONTINUE;
+}
+
+/* Pipes, which is what most streams are, are read in place: no task for each piece, and no thread to close
+ * them. FALSE when somebody else is at the stream. */
+static gboolean
+sandbox_capture_watch (CaptureStream *stream,
+                       int            fd)
+{
+  if (!g_input_stream_set_pending (stream->stream, NULL))
+    return FALSE;
+
+  stream->watch = sandbox_worker_watch_fd (fd, sandbox_capture_ready_cb, stream, sandbox_capture_unwatched_cb);
+  sandbox_capture_ref (stream->capture);
+
+  return TRUE;
+}
+
 static gboolean
 sandbox_capture_start_cb (gpointer user_data)
 {
@@ -144,6 +214,7 @@ sandbox_capture_start_cb (gpointer user_data)
   for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
     {
       CaptureStream *stream = &self->streams[i];
+      int            fd = -1;
 
       stream->data = g_byte_array_new ();
       if (stream->stream == NULL || g_cancellable_is_cancelled (self->cut))
@@ -152,7 +223,11 @@ sandbox_capture_start_cb (gpointer user_data)
           continue;
         }
       stream->buffer = g_malloc (CAPTURE_BUFFER_SIZE);
-      sandbox_capture_read (stream);
+      fd = sandbox_capture_get_pipe (stream->stream);
+      if (fd < 0)
+        sandbox_capture_read (stream);
+      else if (!sandbox_capture_watch (stream, fd))
+        sandbox_capture_stream_ended (stream);
     }
 
   return G_SOURCE_REMOVE;

@@ -86,12 +86,16 @@ make_stream (gsize size,
   return g_memory_input_stream_new_from_data (data, size, g_free);
 }
 
+/* What never blocks is read in place, other pipes by way of GIO. */
 static GInputStream *
-make_pipe (int *write_end)
+make_pipe (gboolean in_place,
+           int     *write_end)
 {
   int ends[2];
 
   g_assert_cmpint (pipe2 (ends, O_CLOEXEC), ==, 0);
+  if (in_place)
+    g_assert_cmpint (fcntl (ends[0], F_SETFL, O_NONBLOCK), ==, 0);
   *write_end = ends[1];
 
   return g_unix_input_stream_new (ends[0], TRUE);
@@ -139,7 +143,7 @@ test_bound (void)
 }
 
 static void
-test_content (void)
+test_content (gconstpointer in_place)
 {
   Fixture          fixture;
   int              ends[2];
@@ -150,7 +154,7 @@ test_content (void)
   for (guint i = 0; i < 200000; i++)
     data[i] = (char) (i * 7);
 
-  fixture_start (&fixture, g_memory_input_stream_new_from_data (data, 200000, NULL), make_pipe (&ends[1]), 1 << 20);
+  fixture_start (&fixture, g_memory_input_stream_new_from_data (data, 200000, NULL), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 1 << 20);
   g_assert_cmpint (write (ends[1], "oh ", 3), ==, 3);
   test_run_for (5);
   g_assert_cmpint (write (ends[1], "no", 2), ==, 2);
@@ -183,14 +187,14 @@ test_missing (void)
 }
 
 static void
-test_cut (void)
+test_cut (gconstpointer in_place)
 {
   Fixture fixture;
   int     ends[2];
 
   g_test_summary ("A stream that does not end is cut, and what came before is kept");
 
-  fixture_start (&fixture, make_pipe (&ends[0]), make_pipe (&ends[1]), 100);
+  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (in_place), &ends[0]), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 100);
   g_assert_cmpint (write (ends[0], "before", 6), ==, 6);
   close (ends[1]);
   test_run_for (50);
@@ -205,7 +209,7 @@ test_cut (void)
 }
 
 static void
-test_cut_early (void)
+test_cut_early (gconstpointer in_place)
 {
   Fixture fixture;
   int     write_end = -1;
@@ -214,7 +218,7 @@ test_cut_early (void)
 
   memset (&fixture, 0, sizeof fixture);
   {
-    g_autoptr (GInputStream) output = make_pipe (&write_end);
+    g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
 
     fixture.capture = sandbox_capture_new (output, NULL, 10, full_cb, drained_cb, &fixture, freed_cb);
   }
@@ -313,12 +317,16 @@ test_cut_blocked (void)
 {
   Fixture      fixture;
   TestBlocker *blocker = g_object_new (TEST_TYPE_BLOCKER, NULL);
+  int          write_end = -1;
   gint64       before = 0;
+  g_autoptr (GInputStream) errors = make_pipe (TRUE, &write_end);
 
   g_test_summary ("A stream whose read never returns does not keep the caller; what it gives later is dropped");
 
-  fixture_start (&fixture, g_object_ref (G_INPUT_STREAM (blocker)), make_stream (3, 'e'), 10);
-  test_wait (test_blocker_is_reading (blocker));
+  fixture_start (&fixture, g_object_ref (G_INPUT_STREAM (blocker)), g_object_ref (errors), 10);
+  g_assert_cmpint (write (write_end, "eee", 3), ==, 3);
+  close (write_end);
+  test_wait (test_blocker_is_reading (blocker) && g_input_stream_is_closed (errors));
   before = g_get_monotonic_time ();
   sandbox_capture_cut (fixture.capture);
   fixture_wait (&fixture);
@@ -336,6 +344,90 @@ test_cut_blocked (void)
   sandbox_capture_unref (fixture.capture);
   test_wait (G_OBJECT (blocker)->ref_count == 1);
   g_object_unref (blocker);
+}
+
+static gpointer
+flood_thread (gpointer data)
+{
+  int              write_end = GPOINTER_TO_INT (data);
+  g_autofree char *block = g_malloc (50000);
+
+  memset (block, 'p', 50000);
+  for (guint i = 0; i < 20; i++)
+    for (gssize done = 0; done < 50000;)
+      {
+        gssize size = write (write_end, block + done, 50000 - done);
+
+        g_assert_cmpint (size, >, 0);
+        done += size;
+      }
+  close (write_end);
+
+  return NULL;
+}
+
+static void
+test_flood (gconstpointer in_place)
+{
+  Fixture  fixture;
+  GThread *threads[2];
+  int      ends[2];
+
+  g_test_summary ("Two pipes at once: all of it is read, and the bound is exact");
+
+  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (in_place), &ends[0]), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 123456);
+  for (guint i = 0; i < 2; i++)
+    threads[i] = g_thread_new ("flood", flood_thread, GINT_TO_POINTER (ends[i]));
+  fixture_wait (&fixture);
+  for (guint i = 0; i < 2; i++)
+    g_thread_join (threads[i]);
+
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_output (fixture.capture)) +
+                        g_bytes_get_size (sandbox_capture_get_errors (fixture.capture)),
+                    ==, 123456);
+  g_assert_cmpuint (sandbox_capture_get_omitted (fixture.capture), ==, 2000000 - 123456);
+  g_assert_cmpint (fixture.full, ==, 1);
+  sandbox_capture_unref (fixture.capture);
+}
+
+static void
+test_taken (gconstpointer in_place)
+{
+  Fixture fixture;
+  int     write_end = -1;
+  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
+
+  g_test_summary ("A stream that somebody else is reading has ended, and is left to him");
+
+  g_assert_true (g_input_stream_set_pending (output, NULL));
+  fixture_start (&fixture, g_object_ref (output), make_stream (3, 'e'), 10);
+  fixture_wait (&fixture);
+  test_assert_bytes (sandbox_capture_get_errors (fixture.capture), "eee");
+  g_assert_cmpuint (g_bytes_get_size (sandbox_capture_get_output (fixture.capture)), ==, 0);
+  sandbox_capture_unref (fixture.capture);
+
+  g_input_stream_clear_pending (output);
+  g_assert_false (g_input_stream_is_closed (output));
+  close (write_end);
+}
+
+static void
+test_closed (gconstpointer in_place)
+{
+  Fixture fixture;
+  int     write_end = -1;
+  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
+
+  g_test_summary ("A stream is closed at its end, so that who writes more is told");
+
+  fixture_start (&fixture, g_object_ref (output), NULL, 10);
+  g_assert_cmpint (write (write_end, "x", 1), ==, 1);
+  close (write_end);
+  fixture_wait (&fixture);
+  test_wait (g_input_stream_is_closed (output));
+  g_assert_false (g_input_stream_has_pending (output));
+  test_assert_bytes (sandbox_capture_get_output (fixture.capture), "x");
+  sandbox_capture_unref (fixture.capture);
 }
 
 static void
@@ -359,11 +451,17 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
+#define ADD_BOTH(path, func)                                 \
+ g_test_add_data_func (path, GINT_TO_POINTER (FALSE), func); \
+ g_test_add_data_func (path "-in-place", GINT_TO_POINTER (TRUE), func)
   g_test_add_func ("/capture/bound", test_bound);
-  g_test_add_func ("/capture/content", test_content);
+  ADD_BOTH ("/capture/content", test_content);
   g_test_add_func ("/capture/missing", test_missing);
-  g_test_add_func ("/capture/cut", test_cut);
-  g_test_add_func ("/capture/cut-early", test_cut_early);
+  ADD_BOTH ("/capture/flood", test_flood);
+  ADD_BOTH ("/capture/taken", test_taken);
+  ADD_BOTH ("/capture/closed", test_closed);
+  ADD_BOTH ("/capture/cut", test_cut);
+  ADD_BOTH ("/capture/cut-early", test_cut_early);
   g_test_add_func ("/capture/cut-blocked", test_cut_blocked);
   g_test_add_func ("/capture/broken", test_broken);
 
