@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-/* Descriptors of a start are above every number that one of them gets in bwrap. */
+/* What starts are made from lies above every number that one of them gets in bwrap. */
 #define HIGH_FD 64
 
 struct _SandboxBubblewrapLaunch
@@ -26,13 +26,13 @@ struct _SandboxBubblewrapLaunch
   int                        bwrap_fd;
   int                        agent_fd;
   int                        workspace_fd;
-  int                        file_fds[4]; /* passwd, group, hosts, nsswitch.conf */
+  int                        file_fds[4];      /* passwd, group, hosts, nsswitch.conf */
+  int                        arguments_fds[2]; /* by share_network */
   guint64                    workspace_device;
   guint64                    workspace_inode;
   SandboxWorkspace          *workspace;
   SandboxBubblewrapIdentity *identity;
   SandboxBubblewrapBind      bind;
-  GBytes                    *arguments[2]; /* by share_network */
 };
 
 SandboxBubblewrapLaunch *
@@ -54,8 +54,8 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   sandbox_bubblewrap_fd_clear (&self->workspace_fd);
   for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
     sandbox_bubblewrap_fd_clear (&self->file_fds[i]);
-  for (guint i = 0; i < G_N_ELEMENTS (self->arguments); i++)
-    g_clear_pointer (&self->arguments[i], g_bytes_unref);
+  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
+    sandbox_bubblewrap_fd_clear (&self->arguments_fds[i]);
   g_clear_pointer (&self->identity, sandbox_bubblewrap_identity_free);
   g_clear_pointer (&self->agent_path, g_free);
   g_clear_object (&self->workspace);
@@ -128,17 +128,19 @@ sandbox_bubblewrap_launch_check_devices (GError **error)
   return TRUE;
 }
 
+/* A file that nobody changes any more. */
 static int
 sandbox_bubblewrap_launch_new_file (const char *name,
                                     const char *text,
                                     gsize       size)
 {
-  g_auto (SandboxBubblewrapFd) fd = memfd_create (name, MFD_CLOEXEC);
+  g_auto (SandboxBubblewrapFd) fd = memfd_create (name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-  if (fd < 0 || write (fd, text, size) != (gssize) size)
+  if (fd < 0 || write (fd, text, size) != (gssize) size ||
+      fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
     return -1;
 
-  return g_steal_fd (&fd);
+  return fcntl (fd, F_DUPFD_CLOEXEC, HIGH_FD);
 }
 
 /* What programs look up about their user: the sandbox knows its own, root and nobody. */
@@ -171,7 +173,7 @@ sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
 }
 
 /* The sources are resolved here: in the sandbox every place is a directory or link of our own making. */
-static void
+static gboolean
 sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
                                           SandboxProfile          *profile)
 {
@@ -207,11 +209,35 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
       view.n_roots++;
     }
 
-  for (guint i = 0; i < G_N_ELEMENTS (self->arguments); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
     {
+      g_autoptr (GBytes) arguments = NULL;
+      const char *data = NULL;
+      gsize       size = 0;
+
       view.share_network = i == 1;
-      self->arguments[i] = sandbox_bubblewrap_arguments_new (&view);
+      arguments = sandbox_bubblewrap_arguments_new (&view);
+      data = g_bytes_get_data (arguments, &size);
+      self->arguments_fds[i] = sandbox_bubblewrap_launch_new_file ("arguments", data, size);
+      if (self->arguments_fds[i] < 0)
+        return FALSE;
     }
+
+  return TRUE;
+}
+
+static int
+sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
+                                          GError          **error)
+{
+  g_auto (SandboxBubblewrapFd) fd = sandbox_workspace_dup_fd (workspace, error);
+  int high = -1;
+
+  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The workspace cannot be held open: %s", g_strerror (errno));
+
+  return high;
 }
 
 SandboxBubblewrapLaunch *
@@ -232,6 +258,8 @@ sandbox_bubblewrap_launch_new (const char           *executable,
   self->workspace_fd = -1;
   for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
     self->file_fds[i] = -1;
+  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
+    self->arguments_fds[i] = -1;
   self->workspace = g_object_ref (workspace);
 
   if ((self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
@@ -239,11 +267,14 @@ sandbox_bubblewrap_launch_new (const char           *executable,
       (self->agent_fd = sandbox_bubblewrap_launch_open_program (self->agent_path, "agent", error)) < 0 ||
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
-      (self->workspace_fd = sandbox_workspace_dup_fd (workspace, error)) < 0 ||
+      (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
       (self->identity = sandbox_bubblewrap_identity_new (workspace, error)) == NULL)
     return NULL;
 
-  if (fstat (self->workspace_fd, &info) < 0 || !sandbox_bubblewrap_launch_make_files (self, profile))
+  self->bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : bind;
+  if (fstat (self->workspace_fd, &info) < 0 ||
+      !sandbox_bubblewrap_launch_make_files (self, profile) ||
+      !sandbox_bubblewrap_launch_make_arguments (self, profile))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                    "The sandbox could not be built (step: files): %s", g_strerror (errno));
@@ -251,8 +282,6 @@ sandbox_bubblewrap_launch_new (const char           *executable,
     }
   self->workspace_device = info.st_dev;
   self->workspace_inode = info.st_ino;
-  self->bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : bind;
-  sandbox_bubblewrap_launch_make_arguments (self, profile);
 
   /* What the host writes belongs to whom the files belong. */
   if (geteuid () == 0)
@@ -264,56 +293,44 @@ sandbox_bubblewrap_launch_new (const char           *executable,
   return g_steal_pointer (&self);
 }
 
-/* A start of its own offset over the same file. */
-static int
-sandbox_bubblewrap_launch_reopen (int fd)
+/* Opened anew in the child, for an offset of its own. */
+static void
+sandbox_bubblewrap_launch_add_file (posix_spawn_file_actions_t *actions,
+                                    int                         fd,
+                                    int                         number)
 {
   char path[64];
 
   g_snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
-
-  return open (path, O_RDONLY | O_CLOEXEC);
+  posix_spawn_file_actions_addopen (actions, number, path, O_RDONLY, 0);
 }
 
-/* Fills @high with one descriptor for each number from SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET on. */
-static gboolean
-sandbox_bubblewrap_launch_collect (SandboxBubblewrapLaunch *self,
-                                   int                      agent_socket,
-                                   gboolean                 share_network,
-                                   int                     *high)
+/* What bwrap gets, by number. All of it comes from above those numbers, so none is lost while they are filled. */
+static void
+sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
+                                           posix_spawn_file_actions_t *actions,
+                                           int                         agent_socket,
+                                           int                         words_fd,
+                                           gboolean                    share_network)
 {
-  GBytes     *arguments = self->arguments[share_network ? 1 : 0];
-  gsize       size = 0;
-  const char *data = g_bytes_get_data (arguments, &size);
-  int         sources[SANDBOX_BUBBLEWRAP_FD_END - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET];
-  const guint n_sources = G_N_ELEMENTS (sources);
-  gboolean    complete = TRUE;
-
-  sources[SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = dup (agent_socket);
-  sources[SANDBOX_BUBBLEWRAP_FD_ARGUMENTS - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = sandbox_bubblewrap_launch_new_file ("arguments", data, size);
-  sources[SANDBOX_BUBBLEWRAP_FD_BWRAP - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = dup (self->bwrap_fd);
-  sources[SANDBOX_BUBBLEWRAP_FD_AGENT - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = sandbox_bubblewrap_launch_reopen (self->agent_fd);
+  posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (actions, words_fd, 1);
+  posix_spawn_file_actions_adddup2 (actions, words_fd, 2);
+  posix_spawn_file_actions_adddup2 (actions, agent_socket, SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
+  posix_spawn_file_actions_adddup2 (actions, self->bwrap_fd, SANDBOX_BUBBLEWRAP_FD_BWRAP);
+  sandbox_bubblewrap_launch_add_file (actions, self->arguments_fds[share_network ? 1 : 0], SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
+  sandbox_bubblewrap_launch_add_file (actions, self->agent_fd, SANDBOX_BUBBLEWRAP_FD_AGENT);
   for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
-    sources[SANDBOX_BUBBLEWRAP_FD_PASSWD + i - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = sandbox_bubblewrap_launch_reopen (self->file_fds[i]);
-  sources[SANDBOX_BUBBLEWRAP_FD_WORKSPACE - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET] = dup (self->workspace_fd);
-
-  for (guint i = 0; i < n_sources; i++)
-    {
-      high[i] = sources[i] >= 0 ? fcntl (sources[i], F_DUPFD_CLOEXEC, HIGH_FD) : -1;
-      complete = complete && high[i] >= 0;
-      sandbox_bubblewrap_fd_close (sources[i]);
-    }
-  if (complete && lseek (high[SANDBOX_BUBBLEWRAP_FD_ARGUMENTS - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET], 0, SEEK_SET) < 0)
-    complete = FALSE;
-
-  return complete;
+    sandbox_bubblewrap_launch_add_file (actions, self->file_fds[i], SANDBOX_BUBBLEWRAP_FD_PASSWD + (int) i);
+  if (self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD)
+    posix_spawn_file_actions_adddup2 (actions, self->workspace_fd, SANDBOX_BUBBLEWRAP_FD_WORKSPACE);
 }
 
 static gboolean
 sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
-                                 const int               *high,
-                                 guint                    n_high,
+                                 int                      agent_socket,
                                  int                      words_fd,
+                                 gboolean                 share_network,
                                  pid_t                   *pid,
                                  GError                 **error)
 {
@@ -322,12 +339,13 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   g_autofree char           *uid = identity->uid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->uid);
   g_autofree char           *gid = identity->gid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->gid);
   g_autofree char           *program = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_BWRAP);
-  g_autofree char           *keep = g_strdup_printf ("%u", n_high);
+  const int                  end = self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD ? SANDBOX_BUBBLEWRAP_FD_END : SANDBOX_BUBBLEWRAP_FD_WORKSPACE;
+  g_autofree char           *keep = g_strdup_printf ("%d", end - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   g_autofree char           *arguments = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
-  g_autofree char           *agent_socket = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
+  g_autofree char           *socket_number = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   const char *const          argv[] = {
              "sandbox-agent", "launch", parent, uid, gid, program, keep,
-             "bwrap", "--args", arguments, "--", SANDBOX_BUBBLEWRAP_AGENT, "init", agent_socket, NULL
+             "bwrap", "--args", arguments, "--", SANDBOX_BUBBLEWRAP_AGENT, "init", socket_number, NULL
   };
   const char *const          environment[] = { NULL };
   posix_spawn_file_actions_t actions;
@@ -343,11 +361,7 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   posix_spawnattr_setsigmask (&attributes, &none);
   posix_spawnattr_setsigdefault (&attributes, &all);
   posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (&actions, words_fd, 1);
-  posix_spawn_file_actions_adddup2 (&actions, words_fd, 2);
-  for (guint i = 0; i < n_high; i++)
-    posix_spawn_file_actions_adddup2 (&actions, high[i], SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET + i);
+  sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, share_network);
 
   /* The agent's descriptor was verified, so that is what runs, whatever its path leads to by now. */
   {
@@ -367,20 +381,35 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   return FALSE;
 }
 
+/* Takes *@fd above the numbers that descriptors have in bwrap. */
+static gboolean
+sandbox_bubblewrap_launch_lift (int *fd)
+{
+  int high = -1;
+
+  if (*fd >= SANDBOX_BUBBLEWRAP_FD_END)
+    return TRUE;
+  high = fcntl (*fd, F_DUPFD_CLOEXEC, HIGH_FD);
+  if (high < 0)
+    return FALSE;
+  sandbox_bubblewrap_fd_clear (fd);
+  *fd = high;
+
+  return TRUE;
+}
+
 SandboxAgentChannel *
 sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                  gboolean                 share_network,
                                  GError                 **error)
 {
   g_autoptr (SandboxAgentChannel) channel = NULL;
-  int         high[SANDBOX_BUBBLEWRAP_FD_END - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET];
-  int         sockets[2] = { -1, -1 };
-  int         words[2] = { -1, -1 };
-  int         pid_fd = -1;
-  int         mount_fd = -1;
-  pid_t       pid = -1;
-  gboolean    spawned = FALSE;
-  const guint n_high = self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD ? G_N_ELEMENTS (high) : G_N_ELEMENTS (high) - 1;
+  int      sockets[2] = { -1, -1 };
+  int      words[2] = { -1, -1 };
+  int      pid_fd = -1;
+  int      mount_fd = -1;
+  pid_t    pid = -1;
+  gboolean spawned = FALSE;
 
   if (!sandbox_workspace_check (self->workspace, error))
     return NULL;
@@ -389,19 +418,12 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
     return NULL;
 
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
-      pipe2 (words, O_CLOEXEC | O_NONBLOCK) < 0)
+      pipe2 (words, O_CLOEXEC | O_NONBLOCK) < 0 ||
+      !sandbox_bubblewrap_launch_lift (&sockets[1]) || !sandbox_bubblewrap_launch_lift (&words[1]))
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox could not be built (step: descriptors): %s", g_strerror (errno));
   else
-    {
-      if (!sandbox_bubblewrap_launch_collect (self, sockets[1], share_network, high))
-        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                     "The sandbox could not be built (step: descriptors): %s", g_strerror (errno));
-      else
-        spawned = sandbox_bubblewrap_launch_spawn (self, high, n_high, words[1], &pid, error);
-      for (guint i = 0; i < G_N_ELEMENTS (high); i++)
-        sandbox_bubblewrap_fd_close (high[i]);
-    }
+    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], share_network, &pid, error);
   sandbox_bubblewrap_fd_close (sockets[1]);
   sandbox_bubblewrap_fd_close (words[1]);
 
