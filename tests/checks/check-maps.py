@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The lists that map what must hold to the tests that show it: check-maps.py LIST… [--log LOG]… | --self-test
+"""The lists that map what must hold to the tests that show it: check-maps.py LIST… [--unprivileged] [--log LOG]… | --self-test
 
 A list has a line of its own for each item, three columns apart by a tab, and says which numbers it owes:
 
@@ -10,12 +10,13 @@ A list has a line of its own for each item, three columns apart by a tab, and sa
 
 The third column is one of
     TEST, TEST…    names of tests; each ran and passed. TEST is PROGRAM, or PROGRAM:/path for one subtest; a * stands
-                   for anything and then at least one test matches and every match passed
+                   for anything and then at least one test matches and every match passed; one that needs root ends
+                   in " (root)"
     - REASON       nothing here can show it, or something else replaces it
     later: PART    the part of the plan that brings it
 
 Without a log only the form is checked. With logs (testlog.json of meson, or TAP), every named test must have passed in
-each log that has it and be in one at least.
+each log that has it and be in one at least. Those that need root may be missing from what an --unprivileged user ran.
 """
 
 import re
@@ -39,8 +40,10 @@ def owed(words):
             yield f'{prefix}.{number}' if prefix else str(number)
 
 
-def check_tests(where, verdict, tests, faults):
-    for pattern in (word.strip() for word in verdict.split(',')):
+def check_tests(where, verdict, tests, privileged, faults):
+    for word in verdict.split(','):
+        pattern = word.strip().removesuffix(' (root)')
+        needs_root = word.endswith(' (root)')
         if not re.match(r'^[\w*.-]+(?::/?[^\s:][^:]*)?$', pattern):
             faults.append(f'{where}: "{pattern}" is no name of a test')
             continue
@@ -48,14 +51,14 @@ def check_tests(where, verdict, tests, faults):
             continue
         matches = [(program, name, outcome) for program, name, outcome in tests
                    if fnmatchcase(f'{program}:{name}' if ':' in pattern else program, pattern)]
-        if not matches:
+        if not matches and (privileged or not needs_root):
             faults.append(f'{where}: {pattern} did not run')
         for program, name, outcome in matches:
             if outcome != tally.PASSED:
                 faults.append(f'{where}: {program}{":" + name if name else ""} {outcome}')
 
 
-def check(path, tests):
+def check(path, tests, privileged=True):
     faults = []
     want = []
     seen = set()
@@ -84,7 +87,7 @@ def check(path, tests):
             if not re.match(r'^later: part [A-Z]$', verdict):
                 faults.append(f'{where}: {item} names no part')
         else:
-            check_tests(f'{where}: {item}', verdict, tests, faults)
+            check_tests(f'{where}: {item}', verdict, tests, privileged, faults)
 
     if not want:
         faults.append(f'{path}: owes nothing')
@@ -114,6 +117,13 @@ def self_test():
         (good.replace('2\tt\ttwo, one:/a', '2\ttwo'), 'not three columns'),
         ('', 'owes nothing'),
     ]
+    with tempfile.NamedTemporaryFile('w', suffix='.list') as file:
+        file.write('@items 1\n1\tt\tfour (root), two\n')
+        file.flush()
+        if check(file.name, tests, False) or len(check(file.name, tests)) != 1:
+            print('a test that needs root is wanted of root only')
+            return 1
+
     for text, expected in cases:
         with tempfile.NamedTemporaryFile('w', suffix='.list') as file:
             file.write(text)
@@ -144,6 +154,8 @@ def main():
     if arguments == ['--self-test']:
         return self_test()
 
+    privileged = '--unprivileged' not in arguments
+    arguments = [argument for argument in arguments if argument != '--unprivileged']
     lists, logs = [], []
     while arguments:
         argument = arguments.pop(0)
@@ -153,7 +165,7 @@ def main():
             lists.append(argument)
 
     tests = [test for log in logs for test in tally.read(log)] if logs else None
-    faults = [fault for path in lists for fault in check(path, tests)]
+    faults = [fault for path in lists for fault in check(path, tests, privileged)]
     for fault in dict.fromkeys(faults):
         print(fault)
     return 1 if faults or not lists else 0
