@@ -93,12 +93,12 @@ sandbox_agent_channel_finalize (GObject *object)
   /* Nobody waits for the launcher any more, but our child has to be reaped. */
   if (self->launcher_fd >= 0 && self->launcher_end.si_pid == 0)
     {
-      g_autoptr (GSource) source = g_unix_fd_source_new (self->launcher_fd, G_IO_IN);
+      int launcher_fd = g_steal_fd (&self->launcher_fd);
+      g_autoptr (GSource) source = NULL;
 
-      syscall (SYS_pidfd_send_signal, self->launcher_fd, SIGKILL, NULL, 0);
-      g_source_set_callback (source, G_SOURCE_FUNC (sandbox_agent_channel_reap_cb),
-                             GINT_TO_POINTER (g_steal_fd (&self->launcher_fd)), sandbox_agent_channel_close_cb);
-      g_source_attach (source, sandbox_get_worker_context ());
+      syscall (SYS_pidfd_send_signal, launcher_fd, SIGKILL, NULL, 0);
+      source = sandbox_worker_watch_fd (launcher_fd, sandbox_agent_channel_reap_cb,
+                                        GINT_TO_POINTER (launcher_fd), sandbox_agent_channel_close_cb);
     }
   sandbox_clear_fd (&self->launcher_fd);
 
@@ -327,9 +327,7 @@ sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
   watch->func = func;
   watch->data = data;
   watch->notify = notify;
-  source = g_unix_fd_source_new (self->launcher_fd, G_IO_IN);
-  g_source_set_callback (source, G_SOURCE_FUNC (sandbox_agent_channel_launcher_ended_cb), watch, launcher_watch_free);
-  g_source_attach (source, sandbox_get_worker_context ());
+  source = sandbox_worker_watch_fd (self->launcher_fd, sandbox_agent_channel_launcher_ended_cb, watch, launcher_watch_free);
 }
 
 /* What somebody said, as one line of text. */
