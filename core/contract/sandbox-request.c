@@ -324,15 +324,74 @@ sandbox_request_settle (SandboxRequest *self,
                              unwanted ? sandbox_error_new_cancelled () : error);
 }
 
+/* A request that nobody will answer any more, on its way to the caller. */
+typedef struct
+{
+  GTask            *task;
+  SandboxAnswerFunc func;
+  gpointer          func_data;
+  gpointer          kept;
+  GDestroyNotify    kept_notify;
+} SandboxDropped;
+
+static gboolean
+sandbox_request_dropped_cb (gpointer user_data)
+{
+  SandboxDropped *dropped = user_data;
+  GError         *error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
+                                               "The driver dropped the request without an answer");
+
+  if (dropped->kept != NULL)
+    dropped->kept_notify (g_steal_pointer (&dropped->kept));
+  if (dropped->func != NULL)
+    {
+      dropped->func (dropped->func_data, NULL, error);
+      g_error_free (error);
+    }
+  else
+    g_task_return_error (dropped->task, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_request_dropped_free (gpointer data)
+{
+  SandboxDropped *dropped = data;
+
+  g_clear_object (&dropped->task);
+  g_free (dropped);
+}
+
+/* By a source of the worker and never in place: the last reference may go in a garbage collector, below which
+ * no code of its language can run. */
+static void
+sandbox_request_drop (SandboxRequest *self)
+{
+  g_autoptr (GSource) source = g_idle_source_new ();
+  SandboxDropped *dropped = g_new (SandboxDropped, 1);
+
+  g_mutex_lock (&self->lock);
+  self->state = STATE_ANSWERED;
+  dropped->task = g_steal_pointer (&self->task);
+  dropped->func = g_steal_pointer (&self->func);
+  dropped->func_data = g_steal_pointer (&self->func_data);
+  dropped->kept = g_steal_pointer (&self->kept);
+  dropped->kept_notify = self->kept_notify;
+  g_mutex_unlock (&self->lock);
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, sandbox_request_dropped_cb, dropped, sandbox_request_dropped_free);
+  g_source_attach (source, sandbox_get_worker_context ());
+}
+
 static void
 sandbox_request_dispose (GObject *object)
 {
   SandboxRequest *self = SANDBOX_REQUEST (object);
 
   if (self->state == STATE_OPEN)
-    sandbox_request_settle (self, NULL,
-                            g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
-                                                 "The driver dropped the request without an answer"));
+    sandbox_request_drop (self);
   if (self->kept != NULL)
     self->kept_notify (g_steal_pointer (&self->kept));
   sandbox_request_clear_sources (self);

@@ -227,18 +227,32 @@ sandbox_core_answer_idle (SandboxCore *self,
     g_task_return_boolean (task, idle);
 }
 
+static gboolean
+sandbox_core_answer_idle_cb (gpointer user_data)
+{
+  sandbox_core_answer_idle (user_data, FALSE);
+
+  return G_SOURCE_REMOVE;
+}
+
 void
 sandbox_ticket_free (gpointer data)
 {
   SandboxTicket *ticket = data;
   g_autoptr (SandboxCore) core = ticket->core;
+  gboolean waited_for = FALSE;
 
   g_free (ticket);
   sandbox_admission_give (core->admission);
   g_mutex_lock (&core->lock);
   core->admitted--;
+  waited_for = core->idle_waiter != NULL;
   g_mutex_unlock (&core->lock);
-  sandbox_core_answer_idle (core, FALSE);
+
+  /* On the worker: a garbage collector may be freeing this, below which nobody can be answered. */
+  if (waited_for)
+    sandbox_worker_invoke (sandbox_core_answer_idle_cb, sandbox_core_ref (core),
+                           (GDestroyNotify) sandbox_core_unref);
 }
 
 typedef struct
