@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 FOLDERS = ['base', 'policy', 'contract', 'agent', 'storage', 'session', 'modules', 'tools']
-HEAD = '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n'
+# In halves, as reuse takes a whole one for the licence of this file.
+HEAD = '/* SPDX-License-' 'Identifier: LGPL-2.1-or-later */\n'
 ONCE = re.compile(r'\A(?:/\*.*?\*/\s*)*#pragma once$', re.MULTILINE | re.DOTALL)
 INTERNAL = re.compile(r'-private\.h$|^sandbox-agent-protocol')
 GUARD = '#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)'
