@@ -102,6 +102,28 @@ sandbox_bubblewrap_identity_is_pretended_root (GArray *ranges)
          g_array_index (ranges, IdRange, 0).outside != 0;
 }
 
+/* The C library tells in several ways that there is none, of which a missing database is one. Any other error
+ * counts as an account: an entry that does not fit is one. */
+static gboolean
+sandbox_bubblewrap_identity_is_found (int         error,
+                                      const void *found)
+{
+  switch (error)
+    {
+    case 0:
+      return found != NULL;
+
+    case ENOENT:
+    case ESRCH:
+    case EBADF:
+    case EPERM:
+      return FALSE;
+
+    default:
+      return TRUE;
+    }
+}
+
 static gboolean
 sandbox_bubblewrap_identity_is_account (guint id)
 {
@@ -110,10 +132,13 @@ sandbox_bubblewrap_identity_is_account (guint id)
   struct group   group;
   struct group  *found_group = NULL;
   char           buffer[4096];
+  int            error = getpwuid_r (id, &user, buffer, sizeof buffer, &found_user);
 
-  /* An error counts as an account: an entry that does not fit is one. */
-  return getpwuid_r (id, &user, buffer, sizeof buffer, &found_user) != 0 || found_user != NULL ||
-         getgrgid_r (id, &group, buffer, sizeof buffer, &found_group) != 0 || found_group != NULL;
+  if (sandbox_bubblewrap_identity_is_found (error, found_user))
+    return TRUE;
+  error = getgrgid_r (id, &group, buffer, sizeof buffer, &found_group);
+
+  return sandbox_bubblewrap_identity_is_found (error, found_group);
 }
 
 static int
