@@ -378,6 +378,54 @@ test_network (TestSandbox  *self,
 }
 
 static void
+test_network_allowed (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  struct sockaddr_in loopback = { .sin_family = AF_INET, .sin_addr = { htonl (INADDR_LOOPBACK) } };
+  socklen_t          size = sizeof loopback;
+  g_autofree char   *script = NULL;
+  int                fd = -1;
+
+  g_test_summary ("With allow-all the network is the host's, and with the next deny-all it is gone again");
+
+  fd = test_listen (AF_INET, (struct sockaddr *) &loopback, sizeof loopback);
+  g_assert_cmpint (getsockname (fd, (struct sockaddr *) &loopback, &size), ==, 0);
+  script = g_strdup_printf ("import socket as s\n"
+                            "try: s.create_connection(('127.0.0.1', %d), 5); print('reached')\n"
+                            "except OSError as e: print(type(e).__name__)\n",
+                            ntohs (loopback.sin_port));
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (SandboxNetworkPolicy) policy = i % 2 == 0 ? sandbox_network_policy_new_allow_all ()
+                                                           : sandbox_network_policy_new_deny_all ();
+      g_autoptr (SandboxResult) result = NULL;
+      g_autoptr (GError) error = NULL;
+
+      sandbox_session_set_network_policy (self->session, policy, NULL, &error);
+      g_assert_no_error (error);
+      result = test_run (self, "python3", "-c", script, NULL);
+      test_assert_exited (result, 0);
+      test_assert_output (result, i % 2 == 0 ? "reached\n" : "ConnectionRefusedError\n");
+    }
+  close (fd);
+}
+
+static void
+test_nothing_persists (TestSandbox  *self,
+                       gconstpointer unused)
+{
+  g_autofree char *first = NULL;
+  g_autofree char *second = NULL;
+
+  g_test_summary ("Of what a command writes only the workspace is there for the next");
+
+  first = test_sh (self, "touch /tmp/here /dev/shm/here here && ls /tmp /dev/shm");
+  g_assert_cmpstr (first, ==, "/dev/shm:\nhere\n\n/tmp:\nhere\n");
+  second = test_sh (self, "ls /tmp /dev/shm; ls here");
+  g_assert_cmpstr (second, ==, "/dev/shm:\n\n/tmp:\nhere\n");
+}
+
+static void
 add (const char *path,
      void (*test) (TestSandbox *self, gconstpointer unused))
 {
@@ -405,6 +453,8 @@ main (int    argc,
   add ("/surface/host-is-hidden", test_host_is_hidden);
   add ("/surface/process-1", test_process_1);
   add ("/surface/network", test_network);
+  add ("/surface/network-allowed", test_network_allowed);
+  add ("/surface/nothing-persists", test_nothing_persists);
 
   return g_test_run ();
 }
