@@ -62,6 +62,7 @@ typedef struct
 
   gboolean       exited;
   gboolean       gone;
+  gboolean       released; /* gone, and what was kept until then is free */
   gboolean       given_up;
   int            wait_status;
   guint64        user_time_us;
@@ -223,7 +224,7 @@ sandbox_process_check_finished (SandboxProcess *self)
   g_autoptr (SandboxResult) result = NULL;
 
   g_mutex_lock (&priv->lock);
-  if (!(priv->gone || priv->given_up) || (priv->capture != NULL && !priv->drained))
+  if (!(priv->released || priv->given_up) || (priv->capture != NULL && !priv->drained))
     {
       g_mutex_unlock (&priv->lock);
       return;
@@ -1181,7 +1182,11 @@ sandbox_process_set_gone (SandboxProcess *self)
   kept = g_steal_pointer (&priv->kept);
   g_mutex_unlock (&priv->lock);
 
+  /* Whoever is told of the end finds the place of the command free, whichever thread tells it. */
   g_slist_free_full (kept, sandbox_kept_free);
+  g_mutex_lock (&priv->lock);
+  priv->released = TRUE;
+  g_mutex_unlock (&priv->lock);
   sandbox_process_check_finished (self);
 }
 

@@ -800,7 +800,8 @@ static void
 test_spawn (Fixture      *fixture,
             gconstpointer form)
 {
-  g_autoptr (SandboxProcess) process = spawn (fixture, command ("cat", NULL));
+  g_autoptr (SandboxProcess) process = spawn (fixture, driver->has_no_stdin_pipe ? command ("sleep", "500", NULL)
+                                                                                 : command ("cat", NULL));
   g_autoptr (GListModel) listed = sandbox_session_list_processes (fixture->session);
   g_autoptr (SandboxProcess) first = g_list_model_get_item (listed, 0);
   g_autoptr (GListModel) left = NULL;

@@ -270,6 +270,46 @@ test_reasons (void)
   g_assert_cmpint (wait_outcome (full), ==, SANDBOX_OUTCOME_OUTPUT_LIMIT);
 }
 
+static void
+free_slowly (gpointer data)
+{
+  g_usleep (50000);
+  g_atomic_int_inc ((int *) data);
+}
+
+static gpointer
+set_gone_thread (gpointer data)
+{
+  sandbox_process_set_exited (data, 0, 0, 0, 0);
+  sandbox_process_set_gone (data);
+
+  return NULL;
+}
+
+static void
+test_release (void)
+{
+  g_autoptr (TestProcess) test = new_process (NULL);
+  SandboxProcess *process = SANDBOX_PROCESS (test);
+  g_autoptr (GAsyncResult) collected = NULL;
+  g_autoptr (GAsyncResult) waited = NULL;
+  GThread *thread = NULL;
+  int      freed = 0;
+
+  g_test_summary ("Nobody hears of the end before what the command held is free, whichever thread is first");
+
+  sandbox_process_keep (process, &freed, free_slowly);
+  sandbox_process_communicate_async (process, NULL, NULL, test_result_cb, &collected);
+  thread = g_thread_new ("gone", set_gone_thread, process);
+  while (!sandbox_process_is_gone (process))
+    g_usleep (100);
+  sandbox_process_wait_async (process, NULL, test_result_cb, &waited);
+  test_wait (collected != NULL || waited != NULL);
+  g_assert_cmpint (g_atomic_int_get (&freed), ==, 1);
+  test_wait (collected != NULL && waited != NULL);
+  g_thread_join (thread);
+}
+
 /* ---- What the library does by itself */
 
 static void
@@ -1381,6 +1421,7 @@ main (int    argc,
   g_test_add_func ("/process/lost", test_lost);
   g_test_add_func ("/process/ended-lost", test_ended_lost);
   g_test_add_func ("/process/reasons", test_reasons);
+  g_test_add_func ("/process/release", test_release);
   g_test_add_func ("/process/timeout", test_timeout);
   g_test_add_func ("/process/timeout-after-exit", test_timeout_after_exit);
   g_test_add_func ("/process/left-behind", test_left_behind);
