@@ -992,6 +992,199 @@ memory_driver_remove (SandboxDriver     *driver,
   return memory_driver_answer (self, request, NULL, NULL, failure, error);
 }
 
+/* The optional functions, but for streams to write to and whole trees: a driver that has some of them. */
+static GFileInfo *
+memory_driver_describe_locked (MemoryDriverPrivate *priv,
+                               const char          *path,
+                               GError             **error)
+{
+  GBytes          *bytes = g_hash_table_lookup (priv->files, path);
+  g_autofree char *name = g_path_get_basename (path);
+  GFileInfo       *info = NULL;
+
+  if (bytes == NULL && !g_hash_table_contains (priv->directories, path))
+    {
+      if (memory_driver_check_parent_locked (priv, path, FALSE, error))
+        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "%s: not there", path);
+      return NULL;
+    }
+
+  info = g_file_info_new ();
+  g_file_info_set_name (info, name);
+  g_file_info_set_display_name (info, name);
+  g_file_info_set_file_type (info, bytes != NULL ? G_FILE_TYPE_REGULAR : G_FILE_TYPE_DIRECTORY);
+  g_file_info_set_size (info, bytes != NULL ? g_bytes_get_size (bytes) : 0);
+
+  return info;
+}
+
+static SandboxListing *
+memory_driver_list_locked (MemoryDriverPrivate *priv,
+                           const char          *path,
+                           guint                max,
+                           GError             **error)
+{
+  SandboxListing *listing = NULL;
+  guint           count = 0;
+
+  if (!g_hash_table_contains (priv->directories, path))
+    {
+      g_autoptr (GFileInfo) info = memory_driver_describe_locked (priv, path, error);
+
+      if (info != NULL)
+        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH, "%s: not a directory", path);
+      return NULL;
+    }
+
+  listing = sandbox_listing_new ();
+  for (guint i = 0; i < 2; i++)
+    {
+      GHashTableIter iter;
+      gpointer       key = NULL;
+
+      g_hash_table_iter_init (&iter, i == 0 ? priv->files : priv->directories);
+      while (g_hash_table_iter_next (&iter, &key, NULL))
+        {
+          g_autofree char *parent = g_path_get_dirname (key);
+          g_autoptr (GFileInfo) info = NULL;
+
+          if (!g_str_equal (parent, path) || g_str_equal (key, "."))
+            continue;
+          if (count++ == max)
+            {
+              sandbox_listing_set_truncated (listing, TRUE);
+              return listing;
+            }
+          info = memory_driver_describe_locked (priv, key, NULL);
+          sandbox_listing_add (listing, info);
+        }
+    }
+
+  return listing;
+}
+
+static gboolean
+memory_driver_list (SandboxDriver  *driver,
+                    const char     *path,
+                    guint           max,
+                    SandboxRequest *request,
+                    GError        **error)
+{
+  MemoryDriver        *self = MEMORY_DRIVER (driver);
+  MemoryDriverPrivate *priv = memory_driver_get_instance_private (self);
+  SandboxListing      *listing = NULL;
+  GError              *failure = NULL;
+
+  memory_driver_note (self, "list");
+  g_mutex_lock (&priv->lock);
+  listing = memory_driver_list_locked (priv, path, max, &failure);
+  g_mutex_unlock (&priv->lock);
+
+  return memory_driver_answer (self, request, NULL, listing, failure, error);
+}
+
+static gboolean
+memory_driver_query_info (SandboxDriver  *driver,
+                          const char     *path,
+                          SandboxRequest *request,
+                          GError        **error)
+{
+  MemoryDriver        *self = MEMORY_DRIVER (driver);
+  MemoryDriverPrivate *priv = memory_driver_get_instance_private (self);
+  GFileInfo           *info = NULL;
+  GError              *failure = NULL;
+
+  memory_driver_note (self, "query_info");
+  g_mutex_lock (&priv->lock);
+  info = memory_driver_describe_locked (priv, path, &failure);
+  g_mutex_unlock (&priv->lock);
+
+  return memory_driver_answer (self, request, NULL, info, failure, error);
+}
+
+static gboolean
+memory_driver_make_directory (SandboxDriver  *driver,
+                              const char     *path,
+                              SandboxRequest *request,
+                              GError        **error)
+{
+  MemoryDriver        *self = MEMORY_DRIVER (driver);
+  MemoryDriverPrivate *priv = memory_driver_get_instance_private (self);
+  GError              *failure = NULL;
+
+  memory_driver_note (self, "make_directory");
+  g_mutex_lock (&priv->lock);
+  if (g_hash_table_contains (priv->files, path) || g_hash_table_contains (priv->directories, path))
+    g_set_error (&failure, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS, "%s: exists", path);
+  else if (memory_driver_check_parent_locked (priv, path, TRUE, &failure))
+    g_hash_table_add (priv->directories, g_strdup (path));
+  g_mutex_unlock (&priv->lock);
+
+  return memory_driver_answer (self, request, NULL, NULL, failure, error);
+}
+
+/* Files only */
+static void
+memory_driver_move_locked (MemoryDriverPrivate *priv,
+                           const char          *from,
+                           const char          *to,
+                           GError             **error)
+{
+  g_autoptr (GFileInfo) source = memory_driver_describe_locked (priv, from, error);
+  GBytes *bytes = g_hash_table_lookup (priv->files, from);
+
+  if (source == NULL)
+    return;
+  if (g_hash_table_contains (priv->files, to) || g_hash_table_contains (priv->directories, to))
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS, "%s: exists", to);
+  else if (bytes == NULL)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "%s: a directory, which is not moved here", from);
+  else if (memory_driver_check_parent_locked (priv, to, FALSE, error))
+    {
+      g_hash_table_insert (priv->files, g_strdup (to), g_bytes_ref (bytes));
+      g_hash_table_remove (priv->files, from);
+    }
+}
+
+static gboolean
+memory_driver_move (SandboxDriver  *driver,
+                    const char     *from,
+                    const char     *to,
+                    SandboxRequest *request,
+                    GError        **error)
+{
+  MemoryDriver        *self = MEMORY_DRIVER (driver);
+  MemoryDriverPrivate *priv = memory_driver_get_instance_private (self);
+  GError              *failure = NULL;
+
+  memory_driver_note (self, "move");
+  g_mutex_lock (&priv->lock);
+  memory_driver_move_locked (priv, from, to, &failure);
+  g_mutex_unlock (&priv->lock);
+
+  return memory_driver_answer (self, request, NULL, NULL, failure, error);
+}
+
+static gboolean
+memory_driver_open_read (SandboxDriver  *driver,
+                         const char     *path,
+                         SandboxRequest *request,
+                         GError        **error)
+{
+  MemoryDriver        *self = MEMORY_DRIVER (driver);
+  MemoryDriverPrivate *priv = memory_driver_get_instance_private (self);
+  g_autoptr (GBytes) bytes = NULL;
+  GError *failure = NULL;
+
+  memory_driver_note (self, "open_read");
+  g_mutex_lock (&priv->lock);
+  bytes = memory_driver_read_locked (priv, path, 0, G_MAXUINT64, &failure);
+  g_mutex_unlock (&priv->lock);
+
+  return memory_driver_answer (self, request, NULL, bytes != NULL ? g_memory_input_stream_new_from_bytes (bytes) : NULL,
+                               failure, error);
+}
+
 static const MemoryProgram *
 memory_find_program (const char *name)
 {
@@ -1110,6 +1303,11 @@ memory_driver_interface_init (SandboxDriverInterface *iface)
   iface->spawn = memory_driver_spawn;
   iface->set_network_policy = memory_driver_set_network_policy;
   iface->close = memory_driver_close;
+  iface->list = memory_driver_list;
+  iface->query_info = memory_driver_query_info;
+  iface->make_directory = memory_driver_make_directory;
+  iface->move = memory_driver_move;
+  iface->open_read = memory_driver_open_read;
 }
 
 static void

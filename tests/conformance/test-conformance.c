@@ -32,6 +32,7 @@ typedef struct
   gboolean     refuses_limits;
   gboolean     refuses_plan;
   gboolean     has_no_stdin_pipe;
+  gboolean     has_no_trees; /* nor streams to write to, and directories do not move */
   SandboxGrade least_grade;
 } Driver;
 
@@ -494,6 +495,201 @@ test_file_refusals (Fixture      *fixture,
   assert_ok (call (fixture, sandbox_session_remove_path, fixture->session, &error, "dir", NULL), error);
   assert_ok (call (fixture, sandbox_session_remove_path, fixture->session, &error, "dir", NULL), error);
   assert_refused (call (fixture, sandbox_session_read_bytes, fixture->session, &error, "dir/file", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+}
+
+static void
+assert_info (GFileInfo  *info,
+             const char *name,
+             GFileType   type,
+             goffset     size)
+{
+  g_assert_cmpstr (g_file_info_get_name (info), ==, name);
+  g_assert_cmpint (g_file_info_get_file_type (info), ==, type);
+  if (type == G_FILE_TYPE_REGULAR)
+    g_assert_cmpint (g_file_info_get_size (info), ==, size);
+}
+
+static void
+test_directories (Fixture      *fixture,
+                  gconstpointer form)
+{
+  SandboxSession *session = fixture->session;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GFileInfo) file = NULL;
+  g_autoptr (GFileInfo) directory = NULL;
+  g_autoptr (SandboxListing) listing = NULL;
+  g_autoptr (SandboxListing) empty = NULL;
+  g_autoptr (SandboxListing) again = NULL;
+  g_autofree char *moved = NULL;
+  guint            seen = 0;
+
+  g_test_summary ("Directories are made, listed, described and changed by moves, and every refusal has its code");
+
+  assert_ok (call (fixture, sandbox_session_make_directory, session, &error, "a/b", NULL), error);
+  assert_ok (call (fixture, sandbox_session_write_text, session, &error, "a/f", "four", NULL), error);
+  listing = call (fixture, sandbox_session_list_directory, session, &error, "a", NULL);
+  g_assert_no_error (error);
+  g_assert_false (sandbox_listing_get_truncated (listing));
+  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (listing)), ==, 2);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (GFileInfo) info = g_list_model_get_item (G_LIST_MODEL (listing), i);
+      gboolean is_file = g_str_equal (g_file_info_get_name (info), "f");
+
+      assert_info (info, is_file ? "f" : "b", is_file ? G_FILE_TYPE_REGULAR : G_FILE_TYPE_DIRECTORY, 4);
+      seen |= is_file ? 1 : 2;
+    }
+  g_assert_cmpuint (seen, ==, 3);
+  empty = call (fixture, sandbox_session_list_directory, session, &error, "a/b", NULL);
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (empty)), ==, 0);
+
+  file = call (fixture, sandbox_session_query_info, session, &error, "/workspace/a/f", NULL);
+  g_assert_no_error (error);
+  assert_info (file, "f", G_FILE_TYPE_REGULAR, 4);
+  directory = call (fixture, sandbox_session_query_info, session, &error, "a", NULL);
+  g_assert_no_error (error);
+  assert_info (directory, "a", G_FILE_TYPE_DIRECTORY, 0);
+
+  assert_ok (call (fixture, sandbox_session_move, session, &error, "a/f", "a/b/g", NULL), error);
+  moved = call (fixture, sandbox_session_read_text, session, &error, "a/b/g", NULL);
+  g_assert_no_error (error);
+  g_assert_cmpstr (moved, ==, "four");
+  if (driver->has_no_trees)
+    assert_refused (call (fixture, sandbox_session_move, session, &error, "a", "c", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  else
+    {
+      assert_refused (call (fixture, sandbox_session_move, session, &error, "a", "a/b/c", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+      assert_ok (call (fixture, sandbox_session_move, session, &error, "a", "c", NULL), error);
+      assert_ok (call (fixture, sandbox_session_move, session, &error, "c", "a", NULL), error);
+    }
+
+  assert_refused (call (fixture, sandbox_session_list_directory, session, &error, "missing", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  assert_refused (call (fixture, sandbox_session_list_directory, session, &error, "a/b/g", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  assert_refused (call (fixture, sandbox_session_query_info, session, &error, "a/f", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  assert_refused (call (fixture, sandbox_session_query_info, session, &error, "a/b/g/x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  assert_refused (call (fixture, sandbox_session_make_directory, session, &error, "a/b", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS);
+  assert_refused (call (fixture, sandbox_session_make_directory, session, &error, "a/b/g/x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  assert_refused (call (fixture, sandbox_session_move, session, &error, "missing", "x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  assert_refused (call (fixture, sandbox_session_move, session, &error, "a/b/g", "missing/x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  assert_refused (call (fixture, sandbox_session_move, session, &error, "a/b/g", "a/b", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS);
+  assert_refused (call (fixture, sandbox_session_move, session, &error, ".", "x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  assert_refused (call (fixture, sandbox_session_move, session, &error, "a", "../x", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+
+  assert_ok (call (fixture, sandbox_session_remove_path, session, &error, "a", NULL), error);
+  again = call (fixture, sandbox_session_list_directory, session, &error, ".", NULL);
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (again)), ==, 0);
+}
+
+static void
+test_streams (Fixture      *fixture,
+              gconstpointer form)
+{
+  SandboxSession *session = fixture->session;
+  g_autoptr (GInputStream) input = NULL;
+  g_autoptr (GOutputStream) output = NULL;
+  g_autoptr (GBytes) large = make_bytes (3 << 20);
+  g_autoptr (GBytes) read = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *small = NULL;
+
+  g_test_summary ("Streams know no bound of the session, and a file is replaced when its stream is closed");
+
+  assert_ok (call (fixture, sandbox_session_write_text, session, &error, "f", "old", NULL), error);
+  input = call (fixture, sandbox_session_open_read, session, &error, "f", NULL);
+  g_assert_no_error (error);
+  read = g_input_stream_read_bytes (input, 100, NULL, &error);
+  g_assert_no_error (error);
+  test_assert_bytes (read, "old");
+  assert_ok (g_input_stream_close (input, NULL, &error), error);
+  assert_refused (call (fixture, sandbox_session_open_read, session, &error, "missing", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  assert_refused (call (fixture, sandbox_session_open_read, session, &error, ".", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  assert_refused (call (fixture, sandbox_session_open_write, session, &error, "../f", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+
+  output = call (fixture, sandbox_session_open_write, session, &error, "f", NULL);
+  if (driver->has_no_trees)
+    assert_refused (output != NULL, error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  else
+    {
+      g_autoptr (GInputStream) back = NULL;
+      g_autoptr (GChecksum) expected = g_checksum_new (G_CHECKSUM_SHA256);
+      g_autoptr (GChecksum) found = g_checksum_new (G_CHECKSUM_SHA256);
+      guchar buffer[65536];
+      gssize size = 0;
+
+      g_assert_no_error (error);
+      assert_ok (g_output_stream_write_all (output, g_bytes_get_data (large, NULL), g_bytes_get_size (large), NULL, NULL, &error), error);
+      small = call (fixture, sandbox_session_read_text, session, &error, "f", NULL);
+      g_assert_cmpstr (small, ==, "old");
+      assert_ok (g_output_stream_close (output, NULL, &error), error);
+      assert_refused (call (fixture, sandbox_session_read_bytes, session, &error, "f", NULL), error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+      back = call (fixture, sandbox_session_open_read, session, &error, "f", NULL);
+      g_assert_no_error (error);
+      g_checksum_update (expected, g_bytes_get_data (large, NULL), g_bytes_get_size (large));
+      while ((size = g_input_stream_read (back, buffer, sizeof buffer, NULL, &error)) > 0)
+        g_checksum_update (found, buffer, size);
+      g_assert_no_error (error);
+      g_assert_cmpstr (g_checksum_get_string (found), ==, g_checksum_get_string (expected));
+    }
+  assert_ok (call (fixture, sandbox_session_remove_path, session, &error, "f", NULL), error);
+}
+
+static void
+test_trees (Fixture      *fixture,
+            gconstpointer form)
+{
+  SandboxSession *session = fixture->session;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *top = g_dir_make_tmp ("conformance-XXXXXX", &error);
+  g_autofree char *from = g_build_filename (top, "from", NULL);
+  g_autofree char *inner = g_build_filename (from, "inner", NULL);
+  g_autofree char *file = g_build_filename (inner, "file", NULL);
+  g_autofree char *to = g_build_filename (top, "to", NULL);
+  g_autofree char *copied = g_build_filename (to, "inner", NULL);
+  g_autofree char *copied_file = g_build_filename (copied, "file", NULL);
+  g_autofree char *text = NULL;
+  g_autofree char *content = NULL;
+  g_autoptr (GFile) source = g_file_new_for_path (from);
+  g_autoptr (GFile) target = g_file_new_for_path (to);
+
+  g_test_summary ("Whole directories come in and go out, or the driver refuses");
+
+  g_assert_no_error (error);
+  g_assert_cmpint (g_mkdir_with_parents (inner, 0755), ==, 0);
+  assert_ok (g_file_set_contents (file, "in a tree", -1, &error), error);
+
+  if (driver->has_no_trees)
+    {
+      assert_refused (call (fixture, sandbox_session_import_directory, session, &error, source, "dir", NULL),
+                      error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+      assert_refused (call (fixture, sandbox_session_export_directory, session, &error, ".", target, NULL),
+                      error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+      g_assert_false (g_file_test (to, G_FILE_TEST_EXISTS));
+    }
+  else
+    {
+      assert_ok (call (fixture, sandbox_session_import_directory, session, &error, source, "dir", NULL), error);
+      text = call (fixture, sandbox_session_read_text, session, &error, "dir/inner/file", NULL);
+      g_assert_no_error (error);
+      g_assert_cmpstr (text, ==, "in a tree");
+      assert_ok (call (fixture, sandbox_session_export_directory, session, &error, "dir", target, NULL), error);
+      assert_ok (g_file_get_contents (copied_file, &content, NULL, &error), error);
+      g_assert_cmpstr (content, ==, "in a tree");
+      assert_refused (call (fixture, sandbox_session_export_directory, session, &error, "dir", target, NULL),
+                      error, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS);
+      assert_refused (call (fixture, sandbox_session_import_directory, session, &error, source, "../dir", NULL),
+                      error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+      assert_ok (call (fixture, sandbox_session_remove_path, session, &error, "dir", NULL), error);
+      g_assert_cmpint (g_unlink (copied_file), ==, 0);
+      g_assert_cmpint (g_rmdir (copied), ==, 0);
+      g_assert_cmpint (g_rmdir (to), ==, 0);
+    }
+
+  g_assert_cmpint (g_unlink (file), ==, 0);
+  g_assert_cmpint (g_rmdir (inner), ==, 0);
+  g_assert_cmpint (g_rmdir (from), ==, 0);
+  g_assert_cmpint (g_rmdir (top), ==, 0);
 }
 
 static void
@@ -1198,6 +1394,7 @@ static const Driver drivers[] = {
       .refuses_allow_all = TRUE,
       .refuses_allow_list = TRUE,
       .refuses_limits = TRUE,
+      .has_no_trees = TRUE,
       .least_grade = SANDBOX_GRADE_PARTIAL,
   },
   {
@@ -1206,6 +1403,7 @@ static const Driver drivers[] = {
       .refuses_allow_all = TRUE,
       .refuses_allow_list = TRUE,
       .refuses_limits = TRUE,
+      .has_no_trees = TRUE,
       .has_no_stdin_pipe = TRUE,
       .least_grade = SANDBOX_GRADE_PARTIAL,
   },
@@ -1215,6 +1413,7 @@ static const Driver drivers[] = {
       .refuses_allow_all = TRUE,
       .refuses_allow_list = TRUE,
       .refuses_limits = TRUE,
+      .has_no_trees = TRUE,
       .least_grade = SANDBOX_GRADE_PARTIAL,
   },
   {
@@ -1223,6 +1422,7 @@ static const Driver drivers[] = {
       .refuses_allow_all = TRUE,
       .refuses_allow_list = TRUE,
       .refuses_limits = TRUE,
+      .has_no_trees = TRUE,
       .least_grade = SANDBOX_GRADE_PARTIAL,
   },
   {
@@ -1231,6 +1431,7 @@ static const Driver drivers[] = {
       .refuses_allow_all = TRUE,
       .refuses_allow_list = TRUE,
       .refuses_limits = TRUE,
+      .has_no_trees = TRUE,
       .least_grade = SANDBOX_GRADE_PARTIAL,
   },
   {
@@ -1295,6 +1496,9 @@ main (int    argc,
   add ("files", session_set_up, test_files, session_tear_down);
   add ("text", session_set_up, test_text, session_tear_down);
   add ("file-refusals", session_set_up, test_file_refusals, session_tear_down);
+  add ("directories", session_set_up, test_directories, session_tear_down);
+  add ("streams", session_set_up, test_streams, session_tear_down);
+  add ("trees", session_set_up, test_trees, session_tear_down);
   add ("cancelled", session_set_up, test_files_cancelled, session_tear_down);
   add ("run", session_set_up, test_run, session_tear_down);
   add ("ends", session_set_up, test_ends, session_tear_down);
