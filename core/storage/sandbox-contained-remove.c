@@ -12,7 +12,10 @@
 #include "sandbox-error-private.h"
 
 /* Directories held open at once: the top and the deepest ones. */
-#define MAX_OPEN 16
+#define MAX_OPEN 12
+
+/* And others on the way, as far apart as they have to be. */
+#define MAX_KEPT 14
 
 /* How often something may turn out different from what it was a moment ago, or a directory that has just
  * been emptied may be full again. */
@@ -36,6 +39,7 @@ typedef struct
 typedef struct
 {
   GArray *levels; /* SandboxRemovalLevel, the top first */
+  guint   step;   /* between those that are kept open */
   guint   surprises;
   guint   refills; /* of one directory */
   char   *failed;  /* what could not be removed: its name in the deepest level */
@@ -139,6 +143,23 @@ sandbox_removal_repair (SandboxRemovalLevel *level)
   return FALSE;
 }
 
+/* Closes what is far above the deepest level, but for a few that make the way back up short. */
+static void
+sandbox_removal_close_some (SandboxRemoval *self)
+{
+  guint end;
+
+  if (self->levels->len <= MAX_OPEN)
+    return;
+
+  end = self->levels->len - MAX_OPEN;
+  for (; end / self->step > MAX_KEPT; self->step *= 2)
+    for (guint i = self->step; i <= end; i += 2 * self->step)
+      g_clear_pointer (&sandbox_removal_get_level (self, i)->dir, closedir);
+  if (end % self->step != 0)
+    g_clear_pointer (&sandbox_removal_get_level (self, end)->dir, closedir);
+}
+
 /* Takes @fd. */
 static gboolean
 sandbox_removal_enter (SandboxRemoval *self,
@@ -161,13 +182,12 @@ sandbox_removal_enter (SandboxRemoval *self,
   level.ino = st.st_ino;
   g_array_append_val (self->levels, level);
 
-  if (self->levels->len > MAX_OPEN)
-    g_clear_pointer (&sandbox_removal_get_level (self, self->levels->len - MAX_OPEN)->dir, closedir);
+  sandbox_removal_close_some (self);
 
   return TRUE;
 }
 
-/* Opens the levels above the deepest again, from the top down and by name, never upwards: a directory that
+/* Opens the levels above the deepest again, from one that is open down and by name, never upwards: a directory that
  * somebody moves out of here meanwhile cannot take us along. Each must be the one that it was. FALSE when the
  * way is not there any more. */
 static gboolean
@@ -175,9 +195,14 @@ sandbox_removal_reopen (SandboxRemoval *self)
 {
   g_auto (SandboxFd) held = -1;
   const guint last = self->levels->len - 2;
-  int         at = dirfd (sandbox_removal_get_level (self, 0)->dir);
+  guint       first = last;
+  int         at = -1;
 
-  for (guint i = 1; i <= last; i++)
+  while (sandbox_removal_get_level (self, first)->dir == NULL)
+    first--;
+  at = dirfd (sandbox_removal_get_level (self, first)->dir);
+
+  for (guint i = first + 1; i <= last; i++)
     {
       SandboxRemovalLevel *level = sandbox_removal_get_level (self, i);
       g_auto (SandboxFd) fd = sandbox_removal_open (at, level->name);
@@ -393,6 +418,7 @@ sandbox_contained_remove (int                   root,
       return FALSE;
     }
 
+  removal.step = MAX_OPEN;
   removal.levels = g_array_new (FALSE, FALSE, sizeof (SandboxRemovalLevel));
   g_array_set_clear_func (removal.levels, sandbox_removal_level_clear);
 
