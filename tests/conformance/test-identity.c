@@ -196,10 +196,10 @@ static void
 test_uid_of_session (TestSandbox  *self,
                      gconstpointer unused)
 {
-  g_autofree char *workspaces[2] = { test_make_workspace (), test_make_workspace () };
-  g_autofree char *markers[2] = { test_marker_new (), test_marker_new () };
-  SandboxHandle   *handles[2] = { NULL, NULL };
-  guint            uids[2] = { 0, 0 };
+  char          *workspaces[2] = { test_make_workspace (), test_make_workspace () };
+  char          *markers[2] = { test_marker_new (), test_marker_new () };
+  SandboxHandle *handles[2] = { NULL, NULL };
+  guint          uids[2] = { 0, 0 };
 
   g_test_summary ("Two sessions have two uids; each is claimed as long as its session lives, and free afterwards");
 
@@ -229,6 +229,8 @@ test_uid_of_session (TestSandbox  *self,
       g_assert_cmpuint (test_count_claims (), ==, 2 - i);
       g_clear_object (&handles[i]);
       test_remove_tree (workspaces[i]);
+      g_free (workspaces[i]);
+      g_free (markers[i]);
     }
 }
 
