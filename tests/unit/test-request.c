@@ -1058,6 +1058,153 @@ test_keep_unreported (void)
   g_object_unref (process);
 }
 
+typedef struct
+{
+  guint64  bytes;
+  guint64  files;
+  guint64  skipped;
+  guint    count;
+  guint    freed;
+  GThread *thread;
+} Progress;
+
+static void
+progress_cb (gpointer user_data,
+             guint64  bytes,
+             guint64  files,
+             guint64  skipped)
+{
+  Progress *progress = user_data;
+
+  g_assert_cmpuint (bytes, >, progress->bytes);
+  progress->bytes = bytes;
+  progress->files = files;
+  progress->skipped = skipped;
+  progress->count++;
+  progress->thread = g_thread_self ();
+}
+
+static void
+progress_free (gpointer user_data)
+{
+  ((Progress *) user_data)->freed++;
+}
+
+#define PROGRESS_REPORTS 5000
+
+static gpointer
+report_thread (gpointer data)
+{
+  g_autoptr (SandboxRequest) request = data;
+
+  for (guint i = 1; i <= PROGRESS_REPORTS; i++)
+    {
+      sandbox_request_report_progress (request, i, i / 10, i / 100);
+      if (i % 50 == 0)
+        g_usleep (3000);
+    }
+  sandbox_request_return_done (request);
+
+  return NULL;
+}
+
+static void
+test_progress (void)
+{
+  g_autoptr (GAsyncResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+  Progress        progress = { 0 };
+  SandboxRequest *request = new_request (G_TYPE_NONE, NULL, &result);
+  gint64          begin = g_get_monotonic_time ();
+  GThread        *thread = NULL;
+
+  g_test_summary ("Progress: in the context of the call, seldom, and the last numbers before the answer");
+  sandbox_request_set_progress (request, progress_cb, &progress, progress_free);
+  thread = g_thread_new ("report", report_thread, g_object_ref (request));
+  sandbox_request_dispatched (request, TRUE, NULL);
+  g_assert_true (wait_done (&result, &error));
+  g_assert_no_error (error);
+  g_thread_join (thread);
+
+  g_assert_cmpuint (progress.bytes, ==, PROGRESS_REPORTS);
+  g_assert_cmpuint (progress.files, ==, PROGRESS_REPORTS / 10);
+  g_assert_cmpuint (progress.skipped, ==, PROGRESS_REPORTS / 100);
+  g_assert_cmpuint (progress.count, >=, 2);
+  g_assert_cmpuint (progress.count, <=, (g_get_monotonic_time () - begin) / (100 * 1000) + 2);
+  g_assert_true (progress.thread == g_thread_self ());
+  g_assert_cmpuint (progress.freed, ==, 0);
+  g_assert_finalize_object (request);
+  g_assert_cmpuint (progress.freed, ==, 1);
+}
+
+static void
+test_progress_at_once (void)
+{
+  g_autoptr (GAsyncResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+  Progress        progress = { 0 };
+  SandboxRequest *request = NULL;
+  SandboxSync     sync;
+
+  g_test_summary ("Progress of work that is done at once: while it is done");
+  sandbox_sync_begin (&sync, NULL);
+  request = new_request (G_TYPE_NONE, NULL, &result);
+  sandbox_request_set_progress (request, progress_cb, &progress, progress_free);
+  sandbox_request_report_progress (request, 1, 0, 0);
+  g_assert_cmpuint (progress.count, ==, 1);
+  sandbox_request_report_progress (request, 2, 0, 0);
+  g_assert_cmpuint (progress.count, ==, 1);
+  sandbox_request_return_done (request);
+  g_assert_cmpuint (progress.bytes, ==, 2);
+  sandbox_request_dispatched (request, TRUE, NULL);
+  g_assert_true (wait_done (&result, &error));
+  g_assert_finalize_object (request);
+  sandbox_sync_end (&sync);
+  g_assert_cmpuint (progress.freed, ==, 1);
+}
+
+static void
+test_progress_unwanted (void)
+{
+  g_autoptr (GAsyncResult) result = NULL;
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  Progress        progress = { 0 };
+  SandboxRequest *request = new_request (G_TYPE_NONE, cancellable, &result);
+
+  g_test_summary ("Progress that nobody waits for any more, or nobody asked for, is told to nobody");
+  sandbox_request_set_progress (request, progress_cb, &progress, progress_free);
+  sandbox_request_dispatched (request, TRUE, NULL);
+  g_cancellable_cancel (cancellable);
+  g_assert_false (wait_done (&result, &error));
+  g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  sandbox_request_report_progress (request, 1, 0, 0);
+  sandbox_request_return_done (request);
+  test_run_for (5);
+  g_assert_cmpuint (progress.count, ==, 0);
+  g_assert_finalize_object (request);
+  g_assert_cmpuint (progress.freed, ==, 1);
+  g_clear_error (&error);
+
+  /* Dropped in the middle */
+  request = new_request (G_TYPE_NONE, NULL, &result);
+  sandbox_request_set_progress (request, progress_cb, &progress, progress_free);
+  sandbox_request_dispatched (request, TRUE, NULL);
+  sandbox_request_report_progress (request, 1, 0, 0);
+  g_object_unref (request);
+  g_assert_false (wait_done (&result, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED);
+  g_assert_cmpuint (progress.freed, ==, 2);
+
+  request = new_request (G_TYPE_NONE, NULL, &result);
+  sandbox_request_report_progress (request, 1, 0, 0);
+  sandbox_request_return_done (request);
+  sandbox_request_dispatched (request, TRUE, NULL);
+  g_object_unref (request);
+  g_clear_error (&error);
+  g_assert_true (wait_done (&result, &error));
+}
+
 int
 main (int    argc,
       char **argv)
@@ -1091,6 +1238,9 @@ main (int    argc,
   g_test_add_func ("/request/late-process", test_late_process);
   g_test_add_func ("/request/late-driver", test_late_driver);
   g_test_add_func ("/request/unwanted", test_unwanted);
+  g_test_add_func ("/request/progress", test_progress);
+  g_test_add_func ("/request/progress-at-once", test_progress_at_once);
+  g_test_add_func ("/request/progress-unwanted", test_progress_unwanted);
   g_test_add_func ("/request/keep", test_keep);
   g_test_add_func ("/request/keep-abandoned", test_keep_abandoned);
   g_test_add_func ("/request/keep-process", test_keep_process);

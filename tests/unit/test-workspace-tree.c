@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <time.h>
 
 static void
 assert_type (GFileInfo *info,
@@ -425,7 +426,8 @@ test_case_86_wide (Tree         *tree,
 {
   const guint      n = g_getenv ("SANDBOX_TEST_VALGRIND") != NULL ? SANDBOX_LISTING_MAX_ENTRIES + 1 : 200000;
   guint64          before = 0;
-  gint64           begin = 0;
+  clock_t          begin = 0;
+  clock_t          spent = 0;
   g_autofree char *to = g_build_filename (tree->files.top, "to", NULL);
   g_autoptr (GFile) target = g_file_new_for_path (to);
   g_autoptr (SandboxListing) listing = NULL;
@@ -443,14 +445,16 @@ test_case_86_wide (Tree         *tree,
     }
 
   before = get_resident ();
-  begin = g_get_monotonic_time ();
+  begin = clock ();
   listing = tree_do (tree, list_directory, "big");
-  g_test_message ("%.0f ms, %" G_GUINT64_FORMAT " KiB", (g_get_monotonic_time () - begin) / 1000.0, get_resident () - before);
+  spent = clock () - begin;
+  g_test_message ("%.0f ms, %" G_GUINT64_FORMAT " KiB", (double) spent * 1000 / CLOCKS_PER_SEC, get_resident () - before);
   g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (listing)), ==, SANDBOX_LISTING_MAX_ENTRIES);
   g_assert_true (sandbox_listing_get_truncated (listing));
   if (g_getenv ("SANDBOX_TEST_VALGRIND") == NULL)
     {
-      g_assert_cmpint (g_get_monotonic_time () - begin, <, 10 * G_TIME_SPAN_SECOND);
+      /* Of this process, whatever else the machine does */
+      g_assert_cmpint (spent, <, 5 * CLOCKS_PER_SEC);
       g_assert_cmpuint (get_resident (), <, before + 200 * 1024);
     }
 
