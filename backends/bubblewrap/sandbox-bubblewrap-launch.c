@@ -360,7 +360,7 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   posix_spawnattr_init (&attributes);
   posix_spawnattr_setsigmask (&attributes, &none);
   posix_spawnattr_setsigdefault (&attributes, &all);
-  posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, share_network);
 
   /* The agent's descriptor was verified, so that is what runs, whatever its path leads to by now. */
@@ -437,6 +437,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                                        SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS |
                                                        SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID);
       sandbox_agent_channel_take_launcher (channel, pid_fd, words[0]);
+      if (self->identity->uid != G_MAXUINT)
+        sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_device, self->workspace_inode);
       if (mount_fd >= 0)
         sandbox_agent_channel_take_workspace_mount (channel, mount_fd);

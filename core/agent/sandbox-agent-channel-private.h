@@ -7,6 +7,10 @@ G_BEGIN_DECLS
 
 int sandbox_agent_channel_get_socket (SandboxAgentChannel *self);
 
+/* Gives a stream's descriptor to whom the commands are. */
+gboolean sandbox_agent_channel_own_fd (SandboxAgentChannel *self,
+                                       int                  fd);
+
 /* Sends what the sandbox is prepared with. Once, first. */
 gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                            GError             **error);

@@ -10,8 +10,10 @@
 #include "sandbox-workspace-path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib-unix.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -43,6 +45,8 @@ struct _SandboxAgentChannel
   int                      mount_fd;
   int                      launcher_fd; /* pidfd of our child */
   int                      words_fd;    /* what it says */
+  guint                    uid;         /* of the commands, or G_MAXUINT for that of the host */
+  guint                    gid;
   siginfo_t                launcher_end;
 };
 
@@ -61,6 +65,42 @@ sandbox_agent_channel_reap (int        launcher_fd,
     kill (-seen.si_pid, SIGKILL);
 
   return waitid (P_PIDFD, launcher_fd, end, WEXITED | WNOHANG) == 0;
+}
+
+/* The launcher's pid as long as it has not been waited for, else -1. */
+static pid_t
+sandbox_agent_channel_get_launcher_pid (int launcher_fd)
+{
+  char path[64];
+  char text[512];
+  int  pid = -1;
+  g_auto (SandboxFd) fd = -1;
+  const char *line = NULL;
+  ssize_t     size = 0;
+
+  g_snprintf (path, sizeof path, "/proc/self/fdinfo/%d", launcher_fd);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  size = fd >= 0 ? read (fd, text, sizeof text - 1) : -1;
+  if (size <= 0)
+    return -1;
+  text[size] = '\0';
+  line = strstr (text, "\nPid:");
+  if (line == NULL || sscanf (line, "\nPid: %d", &pid) != 1)
+    return -1;
+
+  return pid;
+}
+
+/* The launcher with its process group, if it leads one: a bwrap that is killed alone may leave a child that
+ * waits for a word from it, and a host that ignores SIGCHLD could not find that any more. */
+static void
+sandbox_agent_channel_kill_launcher (int launcher_fd)
+{
+  pid_t pid = sandbox_agent_channel_get_launcher_pid (launcher_fd);
+
+  if (pid > 1 && getpgid (pid) == pid)
+    kill (-pid, SIGKILL);
+  syscall (SYS_pidfd_send_signal, launcher_fd, SIGKILL, NULL, 0);
 }
 
 static gboolean
@@ -96,7 +136,7 @@ sandbox_agent_channel_finalize (GObject *object)
       int launcher_fd = g_steal_fd (&self->launcher_fd);
       g_autoptr (GSource) source = NULL;
 
-      syscall (SYS_pidfd_send_signal, launcher_fd, SIGKILL, NULL, 0);
+      sandbox_agent_channel_kill_launcher (launcher_fd);
       source = sandbox_worker_watch_fd (launcher_fd, sandbox_agent_channel_reap_cb,
                                         GINT_TO_POINTER (launcher_fd), sandbox_agent_channel_close_cb);
     }
@@ -118,6 +158,8 @@ sandbox_agent_channel_init (SandboxAgentChannel *self)
   self->mount_fd = -1;
   self->launcher_fd = -1;
   self->words_fd = -1;
+  self->uid = G_MAXUINT;
+  self->gid = G_MAXUINT;
 }
 
 /**
@@ -213,6 +255,35 @@ sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
   self->words_fd = words_fd;
 }
 
+/**
+ * sandbox_agent_channel_set_owner:
+ * @self: a channel
+ * @uid: the uid of the commands on the host
+ * @gid: their gid
+ *
+ * Sets who commands are on a host that is root. Their streams are made to belong to them, so that they can
+ * open them again, as `/dev/stdout` does.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
+                                 guint                uid,
+                                 guint                gid)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+
+  self->uid = uid;
+  self->gid = gid;
+}
+
+gboolean
+sandbox_agent_channel_own_fd (SandboxAgentChannel *self,
+                              int                  fd)
+{
+  return self->uid == G_MAXUINT || fchown (fd, self->uid, self->gid) == 0;
+}
+
 int
 sandbox_agent_channel_get_socket (SandboxAgentChannel *self)
 {
@@ -270,7 +341,7 @@ sandbox_agent_channel_kill (SandboxAgentChannel *self)
    * launcher's death takes along what it has built. The descriptors stay: others may be using them. */
   shutdown (self->socket_fd, SHUT_RDWR);
   if (self->launcher_fd >= 0)
-    syscall (SYS_pidfd_send_signal, self->launcher_fd, SIGKILL, NULL, 0);
+    sandbox_agent_channel_kill_launcher (self->launcher_fd);
 }
 
 typedef struct

@@ -46,6 +46,10 @@ SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
                                                  int                  mount_fd);
 SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
+                                      guint                uid,
+                                      guint                gid);
+SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
                                           int                  pid_fd,
                                           int                  words_fd);

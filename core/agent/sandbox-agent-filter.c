@@ -132,6 +132,11 @@ sandbox_agent_filter_add_sockets (scmp_filter_ctx filter)
       result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EAFNOSUPPORT), SCMP_SYS (socket), 1,
                                  SCMP_CMP (0, SCMP_CMP_MASKED_EQ, 0xffffffffu, family));
     }
+  /* Pairs are for processes that know each other: of one kind. */
+  for (uint64_t family = 0; result == 0 && family < 64; family++)
+    if (family != AF_UNIX)
+      result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EAFNOSUPPORT), SCMP_SYS (socketpair), 1,
+                                 SCMP_CMP (0, SCMP_CMP_MASKED_EQ, 0xffffffffu, family));
   /* Of netlink only what getifaddrs () needs. */
   for (uint64_t protocol = 1; result == 0 && protocol < 32; protocol++)
     result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EAFNOSUPPORT), SCMP_SYS (socket), 2,

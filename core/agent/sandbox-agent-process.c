@@ -59,6 +59,7 @@ struct _SandboxAgentProcess
   GSource          *socket_watch;
   GSource          *init_watch;
   GSource          *limit;
+  GSource          *launcher_limit;
   gboolean          launcher_ended;
   char             *buffer;
 
@@ -92,12 +93,13 @@ sandbox_agent_process_attach (SandboxAgentProcess *self,
   return source;
 }
 
+/* Process 1 takes the sandbox along, and its parent, which waits for it, ends by itself. Before there is a
+ * process 1, or where it may not be killed, the launcher goes with all that it has made. */
 static void
 sandbox_agent_process_kill_all (SandboxAgentProcess *self)
 {
-  if (self->init_fd >= 0)
-    syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0);
-  sandbox_agent_channel_kill (self->channel);
+  if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
+    sandbox_agent_channel_kill (self->channel);
 }
 
 static gboolean
@@ -181,6 +183,16 @@ sandbox_agent_process_init (SandboxAgentProcess *self)
   self->init_fd = -1;
 }
 
+static gboolean
+sandbox_agent_process_launcher_limit_cb (gpointer user_data)
+{
+  SandboxAgentProcess *self = user_data;
+
+  sandbox_agent_channel_kill (self->channel);
+
+  return G_SOURCE_REMOVE;
+}
+
 /* Nothing more is expected; who waited is answered. */
 static void
 sandbox_agent_process_over (SandboxAgentProcess *self)
@@ -189,6 +201,10 @@ sandbox_agent_process_over (SandboxAgentProcess *self)
   g_autoptr (SandboxRequest) request = g_steal_pointer (&self->request);
 
   self->phase = PHASE_OVER;
+  /* A launcher that lives on with nothing to wait for is no bwrap. */
+  if (!self->launcher_ended && self->launcher_limit == NULL)
+    self->launcher_limit = sandbox_agent_process_attach (self, g_timeout_source_new (END_LIMIT_MS),
+                                                         sandbox_agent_process_launcher_limit_cb);
   sandbox_agent_process_clear_source (&self->socket_watch);
   sandbox_agent_process_clear_source (&self->init_watch);
   sandbox_agent_process_clear_source (&self->limit);
@@ -314,7 +330,7 @@ sandbox_agent_process_tell_limits (SandboxAgentProcess      *self,
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_TIMED_OUT, 0, 0);
   else if (file_size > 0 && signum == SIGXFSZ)
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_FILE_SIZE_LIMIT, file_size, 0);
-  else if (cpu > 0 && cpu_used >= cpu && (signum == SIGXCPU || signum == SIGKILL))
+  else if (cpu > 0 && signum == SIGXCPU)
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_CPU_LIMIT, cpu, cpu_used);
 }
 
@@ -454,6 +470,7 @@ sandbox_agent_process_launcher_ended_cb (gpointer user_data)
   SandboxAgentProcess *self = user_data;
 
   self->launcher_ended = TRUE;
+  sandbox_agent_process_clear_source (&self->launcher_limit);
   sandbox_agent_process_check (self);
 
   return G_SOURCE_REMOVE;
@@ -490,8 +507,9 @@ sandbox_agent_process_check (SandboxAgentProcess *self)
 
   if (self->phase == PHASE_BUILDING && self->socket_watch == NULL && self->launcher_ended)
     sandbox_agent_process_fail (self, sandbox_agent_process_silent_error (self));
-  /* An end of the socket is the end of the sandbox, whoever closed it. */
-  if (self->socket_watch == NULL)
+  /* An end of the socket is the end of the sandbox, whoever closed it. An agent that has told of the end of
+   * its command is ending, and what it leaves to its parent is not to be disturbed. */
+  if (self->socket_watch == NULL && !g_atomic_int_get (&self->exited))
     sandbox_agent_process_kill_all (self);
 
   if (self->phase == PHASE_RUNNING && init_ended)
@@ -568,7 +586,10 @@ sandbox_agent_process_open_streams (SandboxAgentProcess *self,
     output_stream = g_unix_input_stream_new (pipes[1][0], TRUE);
   if (pipes[2][0] >= 0)
     error_stream = g_unix_input_stream_new (pipes[2][0], TRUE);
-  if (fds[2] < 0)
+  if (fds[2] < 0 ||
+      (pipes[0][0] >= 0 && !sandbox_agent_channel_own_fd (self->channel, pipes[0][0])) ||
+      !sandbox_agent_channel_own_fd (self->channel, pipes[1][1]) ||
+      !sandbox_agent_channel_own_fd (self->channel, pipes[2][1]))
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the streams of the command");
       return FALSE;

@@ -126,7 +126,7 @@ typedef struct
 typedef struct
 {
   uint32_t resource; /* RLIMIT_… of the kernel, below 16 */
-  uint64_t value;    /* soft and hard; a lower hard limit that is in force already stays */
+  uint64_t value;    /* soft and hard (of CPU seconds, one more); a lower hard limit that is in force stays */
 } SandboxAgentLimit;
 
 typedef struct

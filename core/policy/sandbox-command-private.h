@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 SandboxCommand *sandbox_command_freeze (SandboxCommand *self);
 
 /* A frozen copy as drivers get it: the working directory as the session has checked it, limits where the
- * command has none of its own, and a pipe for its input if it brings none. */
+ * command leaves them unset, and a pipe for its input if it brings none. */
 SandboxCommand *sandbox_command_freeze_for_driver (SandboxCommand *self,
                                                    const char     *cwd,
                                                    SandboxLimits  *default_limits,

@@ -1035,8 +1035,14 @@ sandbox_command_freeze_for_driver (SandboxCommand *self,
   copy = sandbox_command_copy (self);
   g_free (copy->cwd);
   copy->cwd = g_strdup (cwd);
-  if (copy->limits == NULL && default_limits != NULL)
+  if (default_limits != NULL && copy->limits == NULL)
     copy->limits = sandbox_limits_freeze (default_limits);
+  else if (default_limits != NULL)
+    {
+      g_autoptr (SandboxLimits) own = g_steal_pointer (&copy->limits);
+
+      copy->limits = sandbox_limits_merge (own, default_limits);
+    }
   copy->wants_stdin_pipe = with_pipe && copy->input == NULL;
 
   return copy;

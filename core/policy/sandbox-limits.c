@@ -764,3 +764,26 @@ sandbox_limits_freeze (SandboxLimits *self)
 
   return copy;
 }
+
+/* What @limits does not set, @defaults does. The sizes that a sandbox has anyway count as not set. */
+SandboxLimits *
+sandbox_limits_merge (SandboxLimits *limits,
+                      SandboxLimits *defaults)
+{
+  g_autoptr (SandboxLimits) usual = sandbox_limits_new ();
+  SandboxLimits *merged = sandbox_limits_new ();
+
+  merged->cpu_seconds = limits->cpu_seconds != 0 ? limits->cpu_seconds : defaults->cpu_seconds;
+  merged->address_space_bytes = limits->address_space_bytes != 0 ? limits->address_space_bytes : defaults->address_space_bytes;
+  merged->file_size_bytes = limits->file_size_bytes != 0 ? limits->file_size_bytes : defaults->file_size_bytes;
+  merged->processes = limits->processes != 0 ? limits->processes : defaults->processes;
+  merged->open_files = limits->open_files != 0 ? limits->open_files : defaults->open_files;
+  merged->memory_bytes = limits->memory_bytes != 0 ? limits->memory_bytes : defaults->memory_bytes;
+  merged->tasks = limits->tasks != 0 ? limits->tasks : defaults->tasks;
+  merged->cpu_percent = limits->cpu_percent != 0 ? limits->cpu_percent : defaults->cpu_percent;
+  merged->tmp_bytes = limits->tmp_bytes != usual->tmp_bytes ? limits->tmp_bytes : defaults->tmp_bytes;
+  merged->shm_bytes = limits->shm_bytes != usual->shm_bytes ? limits->shm_bytes : defaults->shm_bytes;
+  merged->frozen = TRUE;
+
+  return merged;
+}

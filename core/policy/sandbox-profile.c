@@ -292,7 +292,7 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
   /**
    * SandboxProfile:limits:
    *
-   * Limits of every command that brings none of its own, or %NULL for the defaults.
+   * Limits of every command, as far as it sets none of its own, or %NULL for the defaults.
    *
    * Since: 1.0
    */

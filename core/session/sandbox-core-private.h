@@ -31,6 +31,11 @@ guint64            sandbox_core_get_max_file_bytes (SandboxCore *self);
 const char        *sandbox_core_get_workspace_target (SandboxCore *self); /* in the guest */
 SandboxLimits     *sandbox_core_get_limits (SandboxCore *self);
 
+/* NOT_SUPPORTED for a policy under which what the session was created with would not hold. */
+gboolean sandbox_core_check_policy (SandboxCore          *self,
+                                    SandboxNetworkPolicy *policy,
+                                    GError              **error);
+
 /* STOPPED once stopping has begun. */
 gboolean sandbox_core_check_live (SandboxCore *self,
                                   GError     **error);

@@ -23,14 +23,15 @@ struct _SandboxCore
 {
   gatomicrefcount ref_count;
 
-  char              *id;
-  SandboxDriver     *driver;
-  SandboxBackend    *backend;
-  SandboxAdmission  *admission;
-  SandboxDispatcher *dispatcher;
-  SandboxLimits     *limits;
-  guint64            max_file_bytes;
-  char              *workspace_target;
+  char               *id;
+  SandboxDriver      *driver;
+  SandboxBackend     *backend;
+  SandboxAdmission   *admission;
+  SandboxDispatcher  *dispatcher;
+  SandboxLimits      *limits;
+  SandboxRestrictions required;
+  guint64             max_file_bytes;
+  char               *workspace_target;
 
   GMutex           lock; /* guards what follows */
   SandboxCoreState state;
@@ -81,6 +82,8 @@ sandbox_core_new (SandboxDriver        *driver,
                                          : MAX_FILE_BYTES_DEFAULT;
   self->workspace_target = g_strdup (profile != NULL ? sandbox_profile_get_workspace_target (profile)
                                                      : SANDBOX_WORKSPACE_PATH);
+  self->required = (options != NULL ? sandbox_create_options_get_required (options) : SANDBOX_RESTRICTIONS_NONE) |
+                   (profile != NULL ? sandbox_profile_get_required (profile) : SANDBOX_RESTRICTIONS_NONE);
   g_set_object (&self->limits, limits);
   g_set_object (&self->backend, backend);
   self->admission = backend != NULL ? sandbox_admission_ref (sandbox_backend_get_admission (backend))
@@ -152,6 +155,25 @@ SandboxLimits *
 sandbox_core_get_limits (SandboxCore *self)
 {
   return self->limits;
+}
+
+gboolean
+sandbox_core_check_policy (SandboxCore          *self,
+                           SandboxNetworkPolicy *policy,
+                           GError              **error)
+{
+  g_auto (GStrv) origins = sandbox_network_policy_dup_origins (policy);
+  SandboxNetworkMode mode = sandbox_network_policy_get_mode (policy);
+
+  if ((self->required & SANDBOX_RESTRICTIONS_NETWORK_DENIED) == 0 ||
+      mode == SANDBOX_NETWORK_MODE_DENY_ALL ||
+      (mode == SANDBOX_NETWORK_MODE_ALLOW_LIST && (origins == NULL || origins[0] == NULL)))
+    return TRUE;
+
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                       "The session was created with network-denied required, and this policy lets something through");
+
+  return FALSE;
 }
 
 static gboolean

@@ -359,8 +359,9 @@ sandbox_session_policy_changed (gpointer      user_data,
  *
  * Changes what commands may reach. No command may be alive.
  *
- * Fails with %SANDBOX_ERROR_BUSY while commands are alive, and with %SANDBOX_ERROR_NETWORK_DENIED when the
- * policy cannot be enforced. Then the old policy stays in force.
+ * Fails with %SANDBOX_ERROR_BUSY while commands are alive, with %SANDBOX_ERROR_NETWORK_DENIED when the
+ * policy cannot be enforced, and with %SANDBOX_ERROR_NOT_SUPPORTED when it would break what
+ * [property@Sandbox.CreateOptions:required] asked for. Then the old policy stays in force.
  *
  * Since: 1.0
  */
@@ -386,7 +387,8 @@ sandbox_session_set_network_policy_async (SandboxSession       *self,
   g_task_set_source_tag (task, sandbox_session_set_network_policy_async);
   if (g_task_return_error_if_cancelled (task))
     return;
-  if (!sandbox_core_begin_change (self->core, &error))
+  if (!sandbox_core_check_policy (self->core, policy, &error) ||
+      !sandbox_core_begin_change (self->core, &error))
     {
       g_task_return_error (task, error);
       return;

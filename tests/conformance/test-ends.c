@@ -2,6 +2,8 @@
 /* How commands end in a real sandbox, and how those that do not start are told apart. */
 #include "../common/test-sandbox.h"
 
+#include <sys/prctl.h>
+
 static void
 test_exit_status (TestSandbox  *self,
                   gconstpointer unused)
@@ -262,6 +264,94 @@ test_usage (TestSandbox  *self,
 }
 
 static void
+test_cpu_limit (TestSandbox  *self,
+                gconstpointer unused)
+{
+  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "while :; do :; done", NULL);
+  g_autoptr (SandboxCommand) killed = test_command_new ("sh", "-c", "kill -KILL $$", NULL);
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (SandboxResult) other = NULL;
+
+  g_test_summary ("The limit of CPU time is named when it was passed, and a KILL by somebody else is none");
+
+  sandbox_limits_set_cpu_seconds (limits, 1);
+  sandbox_command_set_limits (command, limits);
+  result = test_run_command (self, command);
+  g_assert_cmpint (sandbox_result_get_outcome (result), ==, SANDBOX_OUTCOME_CPU_LIMIT);
+  g_assert_cmpuint (sandbox_result_get_limit_value (result), ==, 1);
+
+  sandbox_command_set_limits (killed, limits);
+  other = test_run_command (self, killed);
+  test_assert_signaled (other, SIGKILL);
+}
+
+static void
+test_streams_by_name (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  g_autoptr (SandboxResult) result = NULL;
+
+  g_test_summary ("A command can open its output again by name, whoever it is on the host");
+
+  result = test_run (self, "sh", "-c", "echo out >/dev/stdout; echo err >/dev/stderr", NULL);
+  test_assert_exited (result, 0);
+  test_assert_bytes (sandbox_result_get_stdout (result), "out\n");
+  test_assert_bytes (sandbox_result_get_stderr (result), "err\n");
+}
+
+static void
+test_no_orphans (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  int n_orphans = 0;
+
+  g_test_summary ("Nothing is left to be waited for by whoever adopts the host's orphans");
+
+  /* That is this process, as it is in a container whose first process it is. */
+  g_assert_no_errno (prctl (PR_SET_CHILD_SUBREAPER, 1));
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autoptr (SandboxResult) result = test_run (self, "sh", "-c", "(sleep 100 &)", NULL);
+
+      test_assert_exited (result, 0);
+    }
+  g_usleep (500 * 1000);
+  while (waitpid (-1, NULL, WNOHANG) > 0)
+    n_orphans++;
+  g_assert_no_errno (prctl (PR_SET_CHILD_SUBREAPER, 0));
+  g_assert_cmpint (n_orphans, ==, 0);
+}
+
+static void
+test_required_policy (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxNetworkPolicy) everything = sandbox_network_policy_new_allow_all ();
+  g_autoptr (SandboxNetworkPolicy) nothing = sandbox_network_policy_new_deny_all ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+  SandboxSession *session = NULL;
+
+  g_test_summary ("What a session requires holds for its life: a policy that would break it is refused");
+
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  sandbox_create_options_set_required (options, SANDBOX_RESTRICTIONS_NETWORK_DENIED);
+  handle = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_no_error (error);
+  session = sandbox_handle_get_session (handle);
+
+  g_assert_false (sandbox_session_set_network_policy (session, everything, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_clear_error (&error);
+  g_assert_true (sandbox_session_set_network_policy (session, nothing, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_true (sandbox_handle_stop (handle, NULL, &error));
+  g_assert_no_error (error);
+}
+
+static void
 add (const char *path,
      void (*test) (TestSandbox *self, gconstpointer unused))
 {
@@ -283,6 +373,10 @@ main (int    argc,
   add ("/ends/removed-workspace", test_removed_workspace);
   add ("/ends/words-of-others", test_words_of_others);
   add ("/ends/usage", test_usage);
+  add ("/ends/cpu-limit", test_cpu_limit);
+  add ("/ends/streams-by-name", test_streams_by_name);
+  add ("/ends/no-orphans", test_no_orphans);
+  add ("/ends/required-policy", test_required_policy);
 
   return g_test_run ();
 }

@@ -134,10 +134,14 @@ test_freeze_for_driver (void)
   g_assert_null (sandbox_command_get_limits (command));
 
   sandbox_limits_set_cpu_seconds (own, 3);
+  sandbox_limits_set_open_files (limits, 99);
+  sandbox_limits_set_tmp_bytes (limits, 4096);
   sandbox_command_set_limits (command, own);
   sandbox_command_set_stdin (command, input);
   full = sandbox_command_freeze_for_driver (command, ".", limits, TRUE);
   g_assert_cmpuint (sandbox_limits_get_cpu_seconds (sandbox_command_get_limits (full)), ==, 3);
+  g_assert_cmpuint (sandbox_limits_get_open_files (sandbox_command_get_limits (full)), ==, 99);
+  g_assert_cmpuint (sandbox_limits_get_tmp_bytes (sandbox_command_get_limits (full)), ==, 4096);
   g_assert_false (sandbox_command_wants_stdin_pipe (full));
 }
 

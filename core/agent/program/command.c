@@ -95,13 +95,16 @@ command_limit (uint32_t resource,
                uint64_t value)
 {
   struct rlimit limit;
+  uint64_t      hard;
 
   command_report->detail = resource;
   if (getrlimit ((int) resource, &limit) < 0)
     command_fail (errno);
-  if (limit.rlim_max > value)
-    limit.rlim_max = value;
-  limit.rlim_cur = limit.rlim_max;
+  /* At the hard limit of CPU time there is a KILL like any other; a second before it, a signal that says why. */
+  hard = resource == RLIMIT_CPU ? value + 1 : value;
+  if (limit.rlim_max > hard)
+    limit.rlim_max = hard;
+  limit.rlim_cur = limit.rlim_max > value ? value : limit.rlim_max;
   if (setrlimit ((int) resource, &limit) < 0)
     command_fail (errno);
   command_report->detail = 0;
