@@ -270,22 +270,32 @@ sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
   return FALSE;
 }
 
+/* The one view that is built here; whatever else a profile asks for is refused by its name. */
 static gboolean
 sandbox_bubblewrap_backend_check_profile (SandboxProfile *profile,
                                           GError        **error)
 {
-  if (profile == NULL ||
-      (sandbox_profile_get_view (profile) == SANDBOX_VIEW_MINIMAL &&
-       g_list_model_get_n_items (sandbox_profile_get_mounts (profile)) == 0 &&
-       !sandbox_profile_get_workspace_read_only (profile) &&
-       g_str_equal (sandbox_profile_get_workspace_target (profile), SANDBOX_WORKSPACE_PATH) &&
-       sandbox_profile_get_proc (profile) == SANDBOX_PROC_MODE_FRESH))
+  const char *what = NULL;
+
+  if (profile == NULL)
     return TRUE;
 
-  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                       "Only the minimal view, at /workspace and without mounts, can be had here");
+  if (sandbox_profile_get_view (profile) != SANDBOX_VIEW_MINIMAL)
+    what = "view";
+  else if (g_list_model_get_n_items (sandbox_profile_get_mounts (profile)) > 0)
+    what = "mounts";
+  else if (sandbox_profile_get_workspace_read_only (profile))
+    what = "workspace-read-only";
+  else if (!g_str_equal (sandbox_profile_get_workspace_target (profile), SANDBOX_WORKSPACE_PATH))
+    what = "workspace-target";
+  else if (sandbox_profile_get_proc (profile) != SANDBOX_PROC_MODE_FRESH)
+    what = "proc";
 
-  return FALSE;
+  if (what != NULL)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                 "This backend has nothing but the usual value for “%s” of a profile", what);
+
+  return what == NULL;
 }
 
 static gboolean
