@@ -13,7 +13,10 @@ static void
 sandbox_path_append_escape (GString *string,
                             guint8   byte)
 {
-  g_string_append_printf (string, "\\x%02x", byte);
+  const char digits[] = "0123456789abcdef";
+  const char escape[] = { '\\', 'x', digits[byte >> 4], digits[byte & 15] };
+
+  g_string_append_len (string, escape, sizeof escape);
 }
 
 char *
