@@ -424,7 +424,9 @@ static void
 test_case_86_wide (Tree         *tree,
                    gconstpointer data)
 {
-  const guint      n = g_getenv ("SANDBOX_TEST_VALGRIND") != NULL ? SANDBOX_LISTING_MAX_ENTRIES + 1 : 200000;
+  /* What looks at every allocation takes minutes for so many */
+  const gboolean   slow = TREE_IS_SANITIZED || g_getenv ("SANDBOX_TEST_VALGRIND") != NULL;
+  const guint      max = slow ? 1000 : SANDBOX_LISTING_MAX_ENTRIES;
   guint64          before = 0;
   clock_t          begin = 0;
   clock_t          spent = 0;
@@ -436,7 +438,7 @@ test_case_86_wide (Tree         *tree,
 
   g_test_summary ("Directory bombs: 200,000 entries are listed up to the limit, and none is copied beyond it");
   guest_make_directory (&tree->files, "big");
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < 2 * max; i++)
     {
       char name[32];
 
@@ -444,27 +446,28 @@ test_case_86_wide (Tree         *tree,
       g_assert_cmpint (mknodat (tree->files.root, name, S_IFREG | 0644, 0), ==, 0);
     }
 
+  tree->driver->max = slow ? max : 0;
   before = get_resident ();
   begin = clock ();
   listing = tree_do (tree, list_directory, "big");
   spent = clock () - begin;
   g_test_message ("%.0f ms, %" G_GUINT64_FORMAT " KiB", (double) spent * 1000 / CLOCKS_PER_SEC, get_resident () - before);
-  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (listing)), ==, SANDBOX_LISTING_MAX_ENTRIES);
+  g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (listing)), ==, max);
   g_assert_true (sandbox_listing_get_truncated (listing));
-  if (g_getenv ("SANDBOX_TEST_VALGRIND") == NULL)
+  if (!slow)
     {
       /* Of this process, whatever else the machine does */
       g_assert_cmpint (spent, <, 5 * CLOCKS_PER_SEC);
       g_assert_cmpuint (get_resident (), <, before + 200 * 1024);
     }
 
-  last = g_list_model_get_item (G_LIST_MODEL (listing), SANDBOX_LISTING_MAX_ENTRIES - 1);
+  last = g_list_model_get_item (G_LIST_MODEL (listing), max - 1);
   path = g_build_filename ("big", g_file_info_get_name (last), NULL);
   tree_do (tree, remove_path, path);
   g_assert_false (guest_has (&tree->files, path));
 
-  guest_make_file (&tree->files, "big/another", "");
-  tree_refuse (tree, SANDBOX_ERROR_LIMIT, "Cannot export “big”: it has too many entries", export_directory, "big", target);
+  if (!slow)
+    tree_refuse (tree, SANDBOX_ERROR_LIMIT, "Cannot export “big”: it has too many entries", export_directory, "big", target);
 }
 
 static void

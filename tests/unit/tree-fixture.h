@@ -13,6 +13,17 @@
 #include "sandbox-workspace.h"
 #include "../common/test-helpers.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+# define TREE_IS_SANITIZED 1
+#elif defined(__has_feature)
+# if __has_feature(address_sanitizer)
+#  define TREE_IS_SANITIZED 1
+# endif
+#endif
+#ifndef TREE_IS_SANITIZED
+# define TREE_IS_SANITIZED 0
+#endif
+
 #define TREE_ASYNC (1 << 0)
 #define TREE_WALK (1 << 1)
 
@@ -20,6 +31,7 @@ typedef struct
 {
   GObject           parent_instance;
   SandboxWorkspace *workspace;
+  guint             max; /* of entries in a listing, unless it is 0 */
 } TreeDriver;
 
 typedef struct
@@ -59,7 +71,9 @@ tree_driver_remove (SandboxDriver *driver, const char *path, SandboxRemoveFlags 
 static gboolean
 tree_driver_list (SandboxDriver *driver, const char *path, guint max, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_list (TREE_WORKSPACE (driver), path, max, request, error);
+  TreeDriver *self = (TreeDriver *) driver;
+
+  return sandbox_workspace_list (self->workspace, path, self->max > 0 ? self->max : max, request, error);
 }
 
 static gboolean
