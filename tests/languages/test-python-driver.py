@@ -224,14 +224,14 @@ class Checks:
         self.assertTrue(self.call(process, 'stop', None))
         self.assertEqual(process.get_result().get_outcome(), Sandbox.Outcome.STOPPED)
         process = self.spawn('hang')
+        with self.assertRaises(GLib.Error) as caught:
+            process.resize(30, 90)
+        self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.NOT_SUPPORTED))
         self.assertTrue(process.kill())
         self.assertTrue(self.call(process, 'wait', None))
         with self.assertRaises(GLib.Error) as caught:
             process.send_signal(signal.SIGTERM)
         self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.STOPPED))
-        with self.assertRaises(GLib.Error) as caught:
-            self.spawn('sleep', '1').resize(30, 90)
-        self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.NOT_SUPPORTED))
 
     def test_wait_cancelled(self):
         process = self.spawn('hang')
