@@ -13,6 +13,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,9 @@
 #define WARM_UP_ROUNDS 10
 #define FILE_CALLS_PER_ROUND 10
 #define FILE_SIZE 1024
+#define LIST_ENTRIES 10000
+#define STREAM_SIZE (64 * 1024 * 1024)
+#define STREAM_BUFFER (128 * 1024)
 
 typedef struct _Bench Bench;
 
@@ -433,6 +438,83 @@ bench_write (Bench *self)
   return end - begin;
 }
 
+/* What any listing of sizes and times has to do. */
+static double
+bench_list_bare (Bench *self)
+{
+  double               begin = bench_now ();
+  DIR                 *dir = fdopendir (bench_openat2 (self, "many", O_RDONLY | O_DIRECTORY, 0));
+  const struct dirent *entry = NULL;
+  guint                n_entries = 0;
+
+  bench_check (dir != NULL, "fdopendir", NULL);
+  while ((entry = readdir (dir)) != NULL)
+    {
+      struct statx info;
+
+      bench_check (statx (dirfd (dir), entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &info) == 0, "statx", NULL);
+      n_entries++;
+    }
+  closedir (dir);
+  bench_check (n_entries == LIST_ENTRIES + 2, "readdir", NULL);
+
+  return bench_now () - begin;
+}
+
+static double
+bench_list (Bench *self)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxListing) listing = NULL;
+  double begin = bench_now ();
+  double end = 0;
+
+  listing = sandbox_session_list_directory (self->session, "many", NULL, &error);
+  end = bench_now ();
+  bench_check (listing != NULL && g_list_model_get_n_items (G_LIST_MODEL (listing)) == LIST_ENTRIES, "list_directory", error);
+
+  return end - begin;
+}
+
+static double
+bench_cat (Bench *self)
+{
+  g_autofree char           *path = g_build_filename (self->directory, "large", NULL);
+  char *const                argv[] = { (char *) "cat", path, NULL };
+  char *const                envp[] = { NULL };
+  posix_spawn_file_actions_t actions;
+  pid_t                      pid = -1;
+  double                     begin = bench_now ();
+
+  posix_spawn_file_actions_init (&actions);
+  posix_spawn_file_actions_addopen (&actions, 1, "/dev/null", O_WRONLY, 0);
+  errno = posix_spawn (&pid, "/usr/bin/cat", &actions, NULL, argv, envp);
+  bench_check (errno == 0, "posix_spawn", NULL);
+  posix_spawn_file_actions_destroy (&actions);
+  bench_wait (pid);
+
+  return bench_now () - begin;
+}
+
+static double
+bench_stream (Bench *self)
+{
+  static char buffer[STREAM_BUFFER];
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GInputStream) stream = NULL;
+  gssize size = 0;
+  gsize  all = 0;
+  double begin = bench_now ();
+
+  stream = sandbox_session_open_read (self->session, "large", NULL, &error);
+  bench_check (stream != NULL, "open_read", error);
+  while ((size = g_input_stream_read (stream, buffer, sizeof buffer, NULL, &error)) > 0)
+    all += (gsize) size;
+  bench_check (all == STREAM_SIZE && g_input_stream_close (stream, NULL, &error), "a stream", error);
+
+  return bench_now () - begin;
+}
+
 /* ---- Rows ----------------------------------------------------------------------------------------------------------- */
 
 static BenchRow rows[] = {
@@ -442,9 +524,13 @@ static BenchRow rows[] = {
   { "run-true-small-host", NULL, bench_run_small_host, 1, 0 },
   { "run-true-large-host", "run-true-small-host", bench_run_large_host, 1, 1.15 },
   { "read-1k-bare", NULL, bench_read_bare, FILE_CALLS_PER_ROUND, 0 },
-  { "read-1k", "read-1k-bare", bench_read, FILE_CALLS_PER_ROUND, 0 },
+  { "read-1k", "read-1k-bare", bench_read, FILE_CALLS_PER_ROUND, 8 },
   { "write-1k-bare", NULL, bench_write_bare, FILE_CALLS_PER_ROUND, 0 },
   { "write-1k", "write-1k-bare", bench_write, FILE_CALLS_PER_ROUND, 0 },
+  { "list-10k-bare", NULL, bench_list_bare, 1, 0 },
+  { "list-10k", "list-10k-bare", bench_list, 1, 5 },
+  { "cat-64m", NULL, bench_cat, 1, 0 },
+  { "stream-64m", "cat-64m", bench_stream, 1, 1.25 },
 };
 
 static gboolean
@@ -455,9 +541,62 @@ bench_is_wanted (const BenchRow    *row,
 }
 
 static gboolean
+bench_wants (const char *const *names,
+             const char        *first,
+             const char        *second)
+{
+  return names == NULL || g_strv_contains (names, first) || g_strv_contains (names, second);
+}
+
+/* What the rows of files read. */
+static void
+bench_fill_workspace (Bench             *self,
+                      const char *const *names)
+{
+  g_autoptr (GError) error = NULL;
+
+  bench_write (self);
+  if (bench_wants (names, "list-10k-bare", "list-10k"))
+    {
+      bench_check (sandbox_session_make_directory (self->session, "many", NULL, &error), "make_directory", error);
+      for (guint i = 0; i < LIST_ENTRIES; i++)
+        {
+          char name[32];
+
+          g_snprintf (name, sizeof name, "many/entry-%u", i);
+          bench_check (mknodat (self->directory_fd, name, S_IFREG | 0644, 0) == 0, "mknodat", NULL);
+        }
+    }
+  if (bench_wants (names, "cat-64m", "stream-64m"))
+    {
+      static char buffer[STREAM_BUFFER];
+      g_autoptr (GOutputStream) stream = sandbox_session_open_write (self->session, "large", NULL, &error);
+
+      bench_check (stream != NULL, "open_write", error);
+      memset (buffer, 'x', sizeof buffer);
+      for (gsize at = 0; at < STREAM_SIZE; at += sizeof buffer)
+        bench_check (g_output_stream_write_all (stream, buffer, sizeof buffer, NULL, NULL, &error), "write", error);
+      bench_check (g_output_stream_close (stream, NULL, &error), "close", error);
+    }
+}
+
+static void
+bench_empty_workspace (Bench *self)
+{
+  static const char *const paths[] = { "file", "many", "large" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      bench_check (sandbox_session_remove_path (self->session, paths[i], NULL, &error), "remove_path", error);
+    }
+}
+
+static gboolean
 bench_needs_hosts (const char *const *names)
 {
-  return names == NULL || g_strv_contains (names, "run-true-small-host") || g_strv_contains (names, "run-true-large-host");
+  return bench_wants (names, "run-true-small-host", "run-true-large-host");
 }
 
 static void
@@ -590,7 +729,7 @@ main (int    argc,
   bench_open_session (&self, directory);
   bench_prepare_bare (&self);
   self.content = g_bytes_new (content, sizeof content);
-  bench_write (&self);
+  bench_fill_workspace (&self, (const char *const *) remaining);
   if (bench_needs_hosts ((const char *const *) remaining))
     {
       bench_start_host (&self, &self.hosts[0], argv[0], 0);
@@ -613,7 +752,7 @@ main (int    argc,
       bench_end_host (&self.hosts[0]);
       bench_end_host (&self.hosts[1]);
     }
-  bench_check (sandbox_session_remove_path (self.session, "file", NULL, &error), "remove_path", error);
+  bench_empty_workspace (&self);
   bench_close_session (&self);
   rmdir (directory);
 
