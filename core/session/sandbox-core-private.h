@@ -57,11 +57,13 @@ gboolean sandbox_core_begin_change (SandboxCore *self,
                                     GError     **error);
 void     sandbox_core_end_change (SandboxCore *self);
 
-/* TRUE for the one who is to stop the session and to end with sandbox_core_set_stopped (); everybody
- * else's @task is answered when that is done. */
+/* TRUE for the one who is to stop the session and to end with sandbox_core_set_stopped (), which takes
+ * @error; everybody else's @task gets the same answer, now or when that is done. */
 gboolean sandbox_core_begin_stop (SandboxCore *self,
                                   GTask       *task);
-void     sandbox_core_set_stopped (SandboxCore *self);
+void     sandbox_core_set_stopped (SandboxCore *self,
+                                   GTask       *task,
+                                   GError      *error);
 gboolean sandbox_core_is_stopped (SandboxCore *self);
 
 /* Answers @task (taken) when no command is admitted any more, or after @limit_ms. */

@@ -39,6 +39,7 @@ struct _SandboxCore
   gboolean         changing;
   GPtrArray       *processes;
   GPtrArray       *stop_waiters; /* GTask */
+  GError          *stop_error;   /* what became of the one stop */
   GTask           *idle_waiter;
   GSource         *idle_limit;
 };
@@ -110,6 +111,7 @@ sandbox_core_unref (SandboxCore *self)
 
   g_clear_pointer (&self->processes, g_ptr_array_unref);
   g_clear_pointer (&self->stop_waiters, g_ptr_array_unref);
+  g_clear_error (&self->stop_error);
   g_clear_object (&self->driver);
   g_clear_object (&self->backend);
   g_clear_object (&self->limits);
@@ -360,6 +362,17 @@ sandbox_core_end_change (SandboxCore *self)
   g_mutex_unlock (&self->lock);
 }
 
+/* The session is stopped, and its error is set once. */
+static void
+sandbox_core_answer_stop (SandboxCore *self,
+                          GTask       *task)
+{
+  if (self->stop_error != NULL)
+    g_task_return_error (task, g_error_copy (self->stop_error));
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
 gboolean
 sandbox_core_begin_stop (SandboxCore *self,
                          GTask       *task)
@@ -377,24 +390,28 @@ sandbox_core_begin_stop (SandboxCore *self,
   g_mutex_unlock (&self->lock);
 
   if (stopped)
-    g_task_return_boolean (task, TRUE);
+    sandbox_core_answer_stop (self, task);
 
   return begun;
 }
 
 void
-sandbox_core_set_stopped (SandboxCore *self)
+sandbox_core_set_stopped (SandboxCore *self,
+                          GTask       *task,
+                          GError      *error)
 {
   g_autoptr (GPtrArray) waiters = NULL;
 
   g_mutex_lock (&self->lock);
   self->state = CORE_STOPPED;
+  self->stop_error = error;
   waiters = g_steal_pointer (&self->stop_waiters);
   self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
   g_mutex_unlock (&self->lock);
 
+  sandbox_core_answer_stop (self, task);
   for (guint i = 0; i < waiters->len; i++)
-    g_task_return_boolean (waiters->pdata[i], TRUE);
+    sandbox_core_answer_stop (self, waiters->pdata[i]);
 }
 
 gboolean

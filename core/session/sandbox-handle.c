@@ -189,14 +189,10 @@ sandbox_handle_idle_cb (GObject      *object,
   SandboxStop   *stop = g_task_get_task_data (task);
   gboolean       idle = g_task_propagate_boolean (G_TASK (result), NULL);
 
-  sandbox_core_set_stopped (self->core);
-  if (stop->error != NULL)
-    g_task_return_error (task, g_steal_pointer (&stop->error));
-  else if (!idle)
-    g_task_return_new_error (task, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
-                             "The commands of the session are not proven to be gone");
-  else
-    g_task_return_boolean (task, TRUE);
+  if (!idle && stop->error == NULL)
+    g_set_error_literal (&stop->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
+                         "The commands of the session are not proven to be gone");
+  sandbox_core_set_stopped (self->core, task, g_steal_pointer (&stop->error));
 }
 
 static void
@@ -287,7 +283,7 @@ sandbox_handle_end (SandboxHandle *self,
  * [property@Sandbox.Command:kill-grace-ms] is killed.
  *
  * The files of the workspace stay. Later calls of the session fail with %SANDBOX_ERROR_STOPPED. Stopping
- * again is no error.
+ * again, at the same time or later, changes nothing and tells what became of the one stop.
  *
  * Since: 1.0
  */
