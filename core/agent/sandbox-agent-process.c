@@ -28,6 +28,8 @@
 #define START_LIMIT_MS 10000
 /* A sandbox that was killed before its command ran is waited for so long. */
 #define END_LIMIT_MS 2000
+/* A bwrap that has lost its agent ends by itself; its status tells more than our signal would. */
+#define LAUNCHER_LIMIT_MS 200
 /* An agent that was told to kill its command is killed itself so much later. */
 #define KILL_LIMIT_MS 250
 /* The agent's own deadline is for a host that has been stopped; a host that runs is earlier. */
@@ -193,6 +195,16 @@ sandbox_agent_process_launcher_limit_cb (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+/* A launcher that lives on with nothing to wait for is no bwrap. */
+static void
+sandbox_agent_process_limit_launcher (SandboxAgentProcess *self,
+                                      guint                limit_ms)
+{
+  if (!self->launcher_ended && self->launcher_limit == NULL)
+    self->launcher_limit = sandbox_agent_process_attach (self, g_timeout_source_new (limit_ms),
+                                                         sandbox_agent_process_launcher_limit_cb);
+}
+
 /* Nothing more is expected; who waited is answered. */
 static void
 sandbox_agent_process_over (SandboxAgentProcess *self)
@@ -201,10 +213,7 @@ sandbox_agent_process_over (SandboxAgentProcess *self)
   g_autoptr (SandboxRequest) request = g_steal_pointer (&self->request);
 
   self->phase = PHASE_OVER;
-  /* A launcher that lives on with nothing to wait for is no bwrap. */
-  if (!self->launcher_ended && self->launcher_limit == NULL)
-    self->launcher_limit = sandbox_agent_process_attach (self, g_timeout_source_new (END_LIMIT_MS),
-                                                         sandbox_agent_process_launcher_limit_cb);
+  sandbox_agent_process_limit_launcher (self, END_LIMIT_MS);
   sandbox_agent_process_clear_source (&self->socket_watch);
   sandbox_agent_process_clear_source (&self->init_watch);
   sandbox_agent_process_clear_source (&self->limit);
@@ -509,7 +518,9 @@ sandbox_agent_process_check (SandboxAgentProcess *self)
     sandbox_agent_process_fail (self, sandbox_agent_process_silent_error (self));
   /* An end of the socket is the end of the sandbox, whoever closed it. An agent that has told of the end of
    * its command is ending, and what it leaves to its parent is not to be disturbed. */
-  if (self->socket_watch == NULL && !g_atomic_int_get (&self->exited))
+  if (self->socket_watch == NULL && self->phase == PHASE_BUILDING && self->init_fd < 0)
+    sandbox_agent_process_limit_launcher (self, LAUNCHER_LIMIT_MS);
+  else if (self->socket_watch == NULL && !g_atomic_int_get (&self->exited))
     sandbox_agent_process_kill_all (self);
 
   if (self->phase == PHASE_RUNNING && init_ended)
