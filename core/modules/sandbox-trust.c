@@ -69,11 +69,39 @@ sandbox_trust_fail (GError    **error,
   return FALSE;
 }
 
+/* Who owns a folder above, or can write to it, can put another in the place of the one below. Only with the
+ * sticky bit, as /tmp has it, others can write there and yet not do that. A group is trusted here: whole
+ * homes belong to a user's own. */
+static gboolean
+sandbox_trust_ancestors (const char *real,
+                         GError    **error)
+{
+  g_autofree char *folder = g_strdup (real);
+
+  while (!g_str_equal (folder, "/"))
+    {
+      struct stat st;
+      char       *parent = g_path_get_dirname (folder);
+
+      g_free (folder);
+      folder = parent;
+      if (stat (folder, &st) != 0)
+        return sandbox_trust_fail (error, folder, g_strerror (errno));
+      if ((st.st_uid != 0 && st.st_uid != geteuid ()) ||
+          ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0))
+        return sandbox_trust_fail (error, real, "a folder above it could be changed by others");
+    }
+
+  return TRUE;
+}
+
 gboolean
 sandbox_trust_directory (const char *path,
                          GError    **error)
 {
   const char *reason = NULL;
+  char       *real = NULL;
+  gboolean    trusted = FALSE;
   struct stat st;
 
   if (stat (path, &st) != 0)
@@ -86,7 +114,13 @@ sandbox_trust_directory (const char *path,
   if (reason != NULL)
     return sandbox_trust_fail (error, path, reason);
 
-  return TRUE;
+  real = realpath (path, NULL);
+  if (real == NULL)
+    return sandbox_trust_fail (error, path, g_strerror (errno));
+  trusted = sandbox_trust_ancestors (real, error);
+  free (real);
+
+  return trusted;
 }
 
 char *

@@ -482,6 +482,35 @@ test_trust_folder (void)
 }
 
 static void
+test_trust_ancestor (void)
+{
+  const struct
+  {
+    mode_t      mode;
+    const char *names;
+  } cases[] = { { 0777, "" }, { 0757, "" }, { 01777, "good" }, { 0755, "good" } };
+  g_autofree char *above = make_folder ();
+  g_autofree char *folder = g_build_filename (above, "modules", NULL);
+  g_autofree char *file = NULL;
+
+  g_test_summary ("A folder that others could replace, as they can write to the one above it, is not believed");
+
+  g_assert_cmpint (g_mkdir (folder, 0755), ==, 0);
+  file = write_manifest (folder, "good", "backend", 1);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (SandboxRegistry) registry = NULL;
+
+      g_assert_cmpint (g_chmod (above, cases[i].mode), ==, 0);
+      registry = open_folder (folder);
+      assert_names (registry, cases[i].names);
+    }
+
+  remove_folder (folder);
+  g_assert_cmpint (g_rmdir (above), ==, 0);
+}
+
+static void
 test_trust_manifest (void)
 {
   g_autofree char *folder = make_folder ();
@@ -949,6 +978,7 @@ main (int    argc,
   g_test_add_func ("/registry/trust/split", test_trust_split);
   g_test_add_func ("/registry/trust/environment", test_trust_environment);
   g_test_add_func ("/registry/trust/folder", test_trust_folder);
+  g_test_add_func ("/registry/trust/ancestor", test_trust_ancestor);
   g_test_add_func ("/registry/trust/manifest", test_trust_manifest);
   g_test_add_func ("/registry/trust/library", test_trust_library);
   g_test_add_func ("/registry/trust/link", test_trust_link);
