@@ -38,6 +38,8 @@ tour_print_lines (const char *text)
   for (guint i = 0; lines[i] != NULL && i < 6; i++)
     if (lines[i][0] != '\0')
       g_print ("      %s\n", lines[i]);
+  if (g_strv_length (lines) > 7)
+    g_print ("      …\n");
 }
 
 static void
@@ -187,11 +189,11 @@ tour_commands (SandboxSession *session)
   g_object_unref (tour_run (session, failing));
   g_object_unref (tour_run (session, crashing));
 
-  g_print ("  with 300 ms to run:\n");
+  g_print ("  allowed to take 300 ms:\n");
   sandbox_command_set_timeout_ms (slow, 300);
   g_object_unref (tour_run (session, slow));
 
-  g_print ("  with 1000 bytes to write:\n");
+  g_print ("  allowed to write 1000 bytes:\n");
   sandbox_command_set_max_output (loud, 1000);
   g_object_unref (tour_run (session, loud));
 
@@ -208,6 +210,8 @@ tour_borders (SandboxSession *session)
   g_autoptr (SandboxCommand) secrets = COMMAND ("ls", "/root", "/home", "/etc/shadow");
   g_autoptr (SandboxCommand) network = NULL;
   g_autoptr (GSocketListener) server = g_socket_listener_new ();
+  g_autoptr (GSocketClient) client = g_socket_client_new ();
+  g_autoptr (GSocketConnection) connection = NULL;
   g_autofree char *script = NULL;
   g_autoptr (GError) error = NULL;
   guint port = 0;
@@ -221,9 +225,11 @@ tour_borders (SandboxSession *session)
 
   port = g_socket_listener_add_any_inet_port (server, NULL, &error);
   tour_check (error);
+  connection = g_socket_client_connect_to_host (client, "127.0.0.1", port, NULL, &error);
+  tour_check (error);
   script = g_strdup_printf ("echo hello >/dev/tcp/127.0.0.1/%u", port);
   network = COMMAND ("bash", "-c", script);
-  g_print ("  there is no network, so a server of the host's is out of reach:\n");
+  g_print ("  there is no network; the server at port %u, which this program has just reached, is not there:\n", port);
   g_object_unref (tour_run (session, network));
 }
 
@@ -279,7 +285,7 @@ tour_identity (SandboxSession *session,
   sandbox_process_wait (process, NULL, &error);
   tour_check (error);
   if (g_stat (path, &info) == 0)
-    g_print ("  outside: made-inside belongs to uid %u\n", (guint) info.st_uid);
+    g_print ("  outside: made-inside belongs to uid %u, as its directory does\n", (guint) info.st_uid);
 }
 
 static void
@@ -396,7 +402,7 @@ tour_async (SandboxSession *session)
 
   g_print ("  %u commands that sleep 500 ms took %" G_GINT64_FORMAT " ms together\n",
            together.succeeded, (g_get_monotonic_time () - started) / 1000);
-  g_print ("  the one that sleeps a minute: %s\n", together.cancelled);
+  g_print ("  the one that sleeps a minute, which the tour has cancelled: %s\n", together.cancelled);
   g_free (together.cancelled);
 }
 

@@ -39,8 +39,11 @@ async function run(session, argv, properties = {}) {
     print(`  $ ${argv.map(word => /[ $;<>]/.test(word) ? GLib.shell_quote(word) : word).join(' ')}`);
     const result = await session.run_async(new Sandbox.Command({argv, ...properties}), null);
     for (const text of [result.dup_stdout_text(), result.dup_stderr_text()]) {
-        for (const line of text.split('\n').slice(0, 6).filter(line => line !== ''))
+        const lines = text.split('\n').filter(line => line !== '');
+        for (const line of lines.slice(0, 6))
             print(`      ${line}`);
+        if (lines.length > 6)
+            print('      …');
     }
     print(`    → ${describe(result)}`);
     return result;
@@ -72,9 +75,9 @@ async function commands(session) {
     await run(session, ['sort'], {stdin: bytes('pears\napples\n')});
     await run(session, ['sh', '-c', 'echo That went wrong >&2; exit 3']);
     await run(session, ['sh', '-c', 'kill -SEGV $$']);
-    print('  with 300 ms to run:');
+    print('  allowed to take 300 ms:');
     await run(session, ['sleep', '60'], {timeoutMs: 300});
-    print('  with 1000 bytes to write:');
+    print('  allowed to write 1000 bytes:');
     await run(session, ['yes'], {maxOutput: 1000});
     const used = await run(session, ['sh', '-c', 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done']);
     print(`    it used ${Math.floor((used.get_user_time_us() + used.get_system_time_us()) / 1000)} ms of processor time` +
@@ -90,7 +93,8 @@ async function borders(session) {
 
     const server = new Gio.SocketListener();
     const port = server.add_any_inet_port(null);
-    print('  there is no network, so a server of the host\'s is out of reach:');
+    new Gio.SocketClient().connect_to_host('127.0.0.1', port, null).close(null);
+    print(`  there is no network; the server at port ${port}, which this program has just reached, is not there:`);
     await run(session, ['bash', '-c', `echo hello >/dev/tcp/127.0.0.1/${port}`]);
     server.close();
 }
@@ -125,7 +129,7 @@ async function identity(session, directory) {
     print(`  outside: this program is uid ${uidOf('/proc/self')}, a command of its sandbox uid ${findUid(argv)}`);
     process.kill();
     await process.wait_async(null);
-    print(`  outside: made-inside belongs to uid ${uidOf(`${directory}/made-inside`)}`);
+    print(`  outside: made-inside belongs to uid ${uidOf(`${directory}/made-inside`)}, as its directory does`);
 }
 
 async function streams(session) {
@@ -179,7 +183,7 @@ async function together(session) {
     const succeeded = (await Promise.all(naps)).filter(result => result.check()).length;
     const ms = Math.round((GLib.get_monotonic_time() - started) / 1000);
     print(`  ${succeeded} commands that sleep 500 ms took ${ms} ms together`);
-    print(`  the one that sleeps a minute: ${cancelled.reason.message}`);
+    print(`  the one that sleeps a minute, which the tour has cancelled: ${cancelled.reason.message}`);
 }
 
 async function stop(handle) {

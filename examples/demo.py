@@ -22,8 +22,11 @@ def run(session, *argv, **properties):
     print('  $', shlex.join(argv))
     result = session.run(Sandbox.Command(argv=argv, **properties), None)
     for text in result.dup_stdout_text(), result.dup_stderr_text():
-        for line in text.splitlines()[:6]:
+        lines = text.splitlines()
+        for line in lines[:6]:
             print('     ', line)
+        if len(lines) > 6:
+            print('      …')
     print('    →', describe(result))
     return result
 
@@ -67,9 +70,9 @@ def commands(session):
     run(session, 'sort', stdin=GLib.Bytes.new(b'pears\napples\n'))
     run(session, 'sh', '-c', 'echo That went wrong >&2; exit 3')
     run(session, 'sh', '-c', 'kill -SEGV $$')
-    print('  with 300 ms to run:')
+    print('  allowed to take 300 ms:')
     run(session, 'sleep', '60', timeout_ms=300)
-    print('  with 1000 bytes to write:')
+    print('  allowed to write 1000 bytes:')
     run(session, 'yes', max_output=1000)
     used = run(session, 'sh', '-c', 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done')
     print(f'    it used {(used.get_user_time_us() + used.get_system_time_us()) // 1000} ms of processor time',
@@ -85,7 +88,8 @@ def borders(session):
 
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
-        print('  there is no network, so a server of the host\'s is out of reach:')
+        socket.create_connection(('127.0.0.1', port)).close()
+        print(f'  there is no network; the server at port {port}, which this program has just reached, is not there:')
         run(session, 'bash', '-c', f'echo hello >/dev/tcp/127.0.0.1/{port}')
 
 
@@ -111,7 +115,7 @@ def identity(session, directory):
     print(f'  outside: this program is uid {os.getuid()}, a command of its sandbox uid {find_uid(argv)}')
     process.kill()
     process.wait(None)
-    print('  outside: made-inside belongs to uid', (Path(directory) / 'made-inside').stat().st_uid)
+    print(f'  outside: made-inside belongs to uid {(Path(directory) / "made-inside").stat().st_uid}, as its directory does')
 
 
 def streams(session):
@@ -178,7 +182,7 @@ def together(session):
     GLib.timeout_add(200, cancellable.cancel)
     loop.run()
     print(f'  {succeeded} commands that sleep 500 ms took {(time.monotonic() - started) * 1000:.0f} ms together')
-    print('  the one that sleeps a minute:', cancelled)
+    print('  the one that sleeps a minute, which the tour has cancelled:', cancelled)
 
 
 def stop(handle):
