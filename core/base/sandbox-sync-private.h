@@ -8,12 +8,12 @@ G_BEGIN_DECLS
 /* Sync over async: the call runs on a private main context of this thread, which needs no main loop
  * of the host. Use:
  *
- *   SandboxSync sync;
+ *   g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
  *
  *   sandbox_sync_begin (&sync, dispatcher or NULL);
  *   foo_async (self, …, sandbox_sync_cb, &sync);
- *   value = foo_finish (self, sandbox_sync_wait (&sync), error);
- *   sandbox_sync_end (&sync);
+ *
+ *   return foo_finish (self, sandbox_sync_wait (&sync), error);
  */
 typedef struct _SandboxSync       SandboxSync;
 typedef struct _SandboxDispatcher SandboxDispatcher;
@@ -27,13 +27,20 @@ struct _SandboxSync
   SandboxSync       *outer;
 };
 
+#define SANDBOX_SYNC_INIT \
+ {                        \
+  .context = NULL         \
+ }
+
 void          sandbox_sync_begin (SandboxSync       *self,
                                   SandboxDispatcher *dispatcher);
 void          sandbox_sync_cb (GObject      *source,
                                GAsyncResult *result,
                                gpointer      user_data);
 GAsyncResult *sandbox_sync_wait (SandboxSync *self);
-void          sandbox_sync_end (SandboxSync *self);
+void          sandbox_sync_end (SandboxSync *self); /* also of one that has not begun */
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxSync, sandbox_sync_end)
 
 /* Whether the innermost main context of this thread is that of a synchronous call: then the caller
  * waits anyway, and short blocking work may be done in place. */

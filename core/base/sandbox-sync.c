@@ -134,6 +134,9 @@ sandbox_sync_wait (SandboxSync *self)
 void
 sandbox_sync_end (SandboxSync *self)
 {
+  if (self->context == NULL)
+    return;
+
   g_clear_object (&self->result);
   if (self->dispatcher != NULL)
     sandbox_dispatcher_leave (self->dispatcher, self->context);
@@ -146,6 +149,7 @@ sandbox_sync_end (SandboxSync *self)
     g_private_set (&spare, self->context);
   else
     g_main_context_unref (self->context);
+  self->context = NULL;
   g_clear_pointer (&self->dispatcher, sandbox_dispatcher_unref);
 }
 

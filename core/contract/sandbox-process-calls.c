@@ -173,17 +173,14 @@ sandbox_process_wait (SandboxProcess *self,
                       GCancellable   *cancellable,
                       GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), FALSE);
 
   sandbox_sync_begin (&sync, sandbox_process_get_dispatcher (self));
   sandbox_process_wait_async (self, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_process_wait_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_process_wait_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 static void
@@ -329,17 +326,14 @@ sandbox_process_communicate (SandboxProcess *self,
                              GCancellable   *cancellable,
                              GError        **error)
 {
-  SandboxSync    sync;
-  SandboxResult *done = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), NULL);
 
   sandbox_sync_begin (&sync, sandbox_process_get_dispatcher (self));
   sandbox_process_communicate_async (self, stdin_bytes, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_process_communicate_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_process_communicate_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -416,15 +410,12 @@ sandbox_process_stop (SandboxProcess *self,
                       GCancellable   *cancellable,
                       GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), FALSE);
 
   sandbox_sync_begin (&sync, sandbox_process_get_dispatcher (self));
   sandbox_process_stop_async (self, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_process_stop_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_process_stop_finish (self, sandbox_sync_wait (&sync), error);
 }

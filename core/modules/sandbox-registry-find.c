@@ -217,15 +217,12 @@ sandbox_registry_find_backend (SandboxRegistry    *self,
                                GCancellable       *cancellable,
                                GError            **error)
 {
-  SandboxSync     sync;
-  SandboxBackend *backend = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_REGISTRY (self), NULL);
 
   sandbox_sync_begin (&sync, NULL);
   sandbox_registry_find_backend_async (self, required, state_directory, cancellable, sandbox_sync_cb, &sync);
-  backend = sandbox_registry_find_backend_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return backend;
+  return sandbox_registry_find_backend_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -100,17 +100,14 @@ sandbox_backend_probe (SandboxBackend *self,
                        GCancellable   *cancellable,
                        GError        **error)
 {
-  SandboxSync    sync;
-  SandboxReport *report = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
 
   sandbox_sync_begin (&sync, NULL);
   sandbox_backend_probe_async (self, profile, cancellable, sandbox_sync_cb, &sync);
-  report = sandbox_backend_probe_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return report;
+  return sandbox_backend_probe_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -352,16 +349,13 @@ sandbox_backend_create (SandboxBackend       *self,
                         GCancellable         *cancellable,
                         GError              **error)
 {
-  SandboxSync    sync;
-  SandboxHandle *handle = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (options), NULL);
 
   sandbox_sync_begin (&sync, NULL);
   sandbox_backend_create_async (self, options, cancellable, sandbox_sync_cb, &sync);
-  handle = sandbox_backend_create_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return handle;
+  return sandbox_backend_create_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -343,17 +343,14 @@ sandbox_handle_stop (SandboxHandle *self,
                      GCancellable  *cancellable,
                      GError       **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_HANDLE (self), FALSE);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
   sandbox_handle_stop_async (self, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_handle_stop_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_handle_stop_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -423,15 +420,12 @@ sandbox_handle_shutdown (SandboxHandle *self,
                          GCancellable  *cancellable,
                          GError       **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_HANDLE (self), FALSE);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
   sandbox_handle_shutdown_async (self, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_handle_shutdown_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_handle_shutdown_finish (self, sandbox_sync_wait (&sync), error);
 }

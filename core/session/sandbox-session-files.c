@@ -153,18 +153,15 @@ sandbox_session_read_bytes (SandboxSession *self,
                             GCancellable   *cancellable,
                             GError        **error)
 {
-  SandboxSync sync;
-  GBytes     *bytes = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_read_bytes_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  bytes = sandbox_session_read_bytes_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return bytes;
+  return sandbox_session_read_bytes_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -256,42 +253,51 @@ sandbox_session_read_text (SandboxSession *self,
                            GCancellable   *cancellable,
                            GError        **error)
 {
-  SandboxSync sync;
-  char       *text = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_read_text_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  text = sandbox_session_read_text_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return text;
+  return sandbox_session_read_text_finish (self, sandbox_sync_wait (&sync), error);
 }
 
-SandboxRequest *
+gboolean
 sandbox_session_begin (SandboxSession     *self,
+                       SandboxSessionCall *call,
                        const char         *path,
                        GType               answer,
                        gpointer            source_tag,
                        GCancellable       *cancellable,
                        GAsyncReadyCallback callback,
-                       gpointer            user_data,
-                       char              **driver_path)
+                       gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = sandbox_request_new (self, source_tag, answer, cancellable, callback, user_data);
   SandboxCore *core = sandbox_session_get_core (self);
-  GError      *error = NULL;
 
-  if (!g_cancellable_set_error_if_cancelled (cancellable, &error) &&
-      sandbox_core_check_live (core, &error) &&
-      (*driver_path = sandbox_session_driver_path (core, path, &error)) != NULL)
-    return g_steal_pointer (&request);
+  call->driver = sandbox_core_get_driver (core);
+  call->iface = SANDBOX_DRIVER_GET_IFACE (call->driver);
+  call->request = sandbox_request_new (self, source_tag, answer, cancellable, callback, user_data);
+  call->path = NULL;
+  call->taken = FALSE;
+  call->error = NULL;
 
-  sandbox_request_dispatched (request, FALSE, error);
+  if (!g_cancellable_set_error_if_cancelled (cancellable, &call->error) &&
+      sandbox_core_check_live (core, &call->error))
+    call->path = sandbox_session_driver_path (core, path, &call->error);
+  if (call->path == NULL)
+    sandbox_session_dispatched (call);
 
-  return NULL;
+  return call->path != NULL;
+}
+
+void
+sandbox_session_dispatched (SandboxSessionCall *call)
+{
+  sandbox_request_dispatched (call->request, call->taken, g_steal_pointer (&call->error));
+  g_clear_object (&call->request);
+  g_clear_pointer (&call->path, g_free);
 }
 
 static void
@@ -303,30 +309,23 @@ sandbox_session_write (SandboxSession     *self,
                        GAsyncReadyCallback callback,
                        gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxCore     *core = sandbox_session_get_core (self);
-  SandboxDriver   *driver = sandbox_core_get_driver (core);
-  guint64          max = sandbox_core_get_max_file_bytes (core);
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
+  guint64            max = sandbox_core_get_max_file_bytes (sandbox_session_get_core (self));
 
-  request = sandbox_session_begin (self, path, G_TYPE_NONE, source_tag, cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_NONE, source_tag, cancellable, callback, user_data))
     return;
 
   if (g_bytes_get_size (bytes) > max)
     {
-      g_autofree char *shown = sandbox_path_display (driver_path);
+      g_autofree char *shown = sandbox_path_display (call.path);
 
-      error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                           "Cannot write “%s”: %" G_GSIZE_FORMAT " bytes are more than %" G_GUINT64_FORMAT,
-                           shown, g_bytes_get_size (bytes), max);
+      call.error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                                "Cannot write “%s”: %" G_GSIZE_FORMAT " bytes are more than %" G_GUINT64_FORMAT,
+                                shown, g_bytes_get_size (bytes), max);
     }
   else
-    taken = SANDBOX_DRIVER_GET_IFACE (driver)->write (driver, driver_path, bytes, 0,
-                                                      SANDBOX_WRITE_FLAGS_PARENTS, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+    call.taken = call.iface->write (call.driver, call.path, bytes, 0, SANDBOX_WRITE_FLAGS_PARENTS, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -403,8 +402,7 @@ sandbox_session_write_bytes (SandboxSession *self,
                              GCancellable   *cancellable,
                              GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
@@ -412,10 +410,8 @@ sandbox_session_write_bytes (SandboxSession *self,
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_write_bytes_async (self, path, bytes, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_write_bytes_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_write_bytes_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -491,8 +487,7 @@ sandbox_session_write_text (SandboxSession *self,
                             GCancellable   *cancellable,
                             GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
@@ -500,10 +495,8 @@ sandbox_session_write_text (SandboxSession *self,
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_write_text_async (self, path, text, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_write_text_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_write_text_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -528,31 +521,22 @@ sandbox_session_remove_path_async (SandboxSession     *self,
                                    GAsyncReadyCallback callback,
                                    gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_NONE, sandbox_session_remove_path_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_NONE, sandbox_session_remove_path_async,
+                              cancellable, callback, user_data))
     return;
 
-  if (g_str_equal (driver_path, "."))
-    error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_PATH, "The workspace itself cannot be removed");
+  if (g_str_equal (call.path, "."))
+    call.error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_PATH, "The workspace itself cannot be removed");
   else
-    {
-      driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-      taken = SANDBOX_DRIVER_GET_IFACE (driver)->remove (driver, driver_path,
-                                                         SANDBOX_REMOVE_FLAGS_RECURSIVE | SANDBOX_REMOVE_FLAGS_MISSING_OK,
-                                                         request, &error);
-    }
-  sandbox_request_dispatched (request, taken, error);
+    call.taken = call.iface->remove (call.driver, call.path, SANDBOX_REMOVE_FLAGS_RECURSIVE | SANDBOX_REMOVE_FLAGS_MISSING_OK,
+                                     call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -594,16 +578,13 @@ sandbox_session_remove_path (SandboxSession *self,
                              GCancellable   *cancellable,
                              GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_remove_path_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_remove_path_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_remove_path_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -14,15 +14,36 @@ char *sandbox_session_driver_path (SandboxCore *core,
                                    const char  *path,
                                    GError     **error);
 
-/* A request for @answer about @path, with the path for the driver; or NULL when it has been refused. */
-SandboxRequest *sandbox_session_begin (SandboxSession     *self,
-                                       const char         *path,
-                                       GType               answer,
-                                       gpointer            source_tag,
-                                       GCancellable       *cancellable,
-                                       GAsyncReadyCallback callback,
-                                       gpointer            user_data,
-                                       char              **driver_path);
+/* A public call that is one function of the driver:
+ *
+ *   SandboxSessionCall call;
+ *
+ *   if (!sandbox_session_begin (self, &call, path, answer, source_tag, cancellable, callback, user_data))
+ *     return; — the caller has been refused
+ *
+ *   call.taken = call.iface->foo (call.driver, call.path, …, call.request, &call.error);
+ *   sandbox_session_dispatched (&call);
+ *
+ * Who refuses between the two sets the error and leaves the driver alone. */
+typedef struct
+{
+  SandboxDriver          *driver;
+  SandboxDriverInterface *iface;
+  SandboxRequest         *request;
+  char                   *path; /* as the driver gets it */
+  gboolean                taken;
+  GError                 *error;
+} SandboxSessionCall;
+
+gboolean sandbox_session_begin (SandboxSession     *self,
+                                SandboxSessionCall *call,
+                                const char         *path,
+                                GType               answer,
+                                gpointer            source_tag,
+                                GCancellable       *cancellable,
+                                GAsyncReadyCallback callback,
+                                gpointer            user_data);
+void     sandbox_session_dispatched (SandboxSessionCall *call);
 
 void sandbox_session_emit_progress (SandboxSession *self,
                                     const char     *path,

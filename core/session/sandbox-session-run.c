@@ -213,18 +213,15 @@ sandbox_session_spawn (SandboxSession *self,
                        GCancellable   *cancellable,
                        GError        **error)
 {
-  SandboxSync     sync;
-  SandboxProcess *process = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_spawn_async (self, command, cancellable, sandbox_sync_cb, &sync);
-  process = sandbox_session_spawn_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return process;
+  return sandbox_session_spawn_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -305,16 +302,13 @@ sandbox_session_run (SandboxSession *self,
                      GCancellable   *cancellable,
                      GError        **error)
 {
-  SandboxSync    sync;
-  SandboxResult *result = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_run_async (self, command, cancellable, sandbox_sync_cb, &sync);
-  result = sandbox_session_run_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return result;
+  return sandbox_session_run_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -73,24 +73,18 @@ sandbox_session_open_read_async (SandboxSession     *self,
                                  GAsyncReadyCallback callback,
                                  gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_INPUT_STREAM, sandbox_session_open_read_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_INPUT_STREAM, sandbox_session_open_read_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->open_read (driver, driver_path, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  call.taken = call.iface->open_read (call.driver, call.path, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -132,18 +126,15 @@ sandbox_session_open_read (SandboxSession *self,
                            GCancellable   *cancellable,
                            GError        **error)
 {
-  SandboxSync   sync;
-  GInputStream *answer = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_open_read_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  answer = sandbox_session_open_read_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return answer;
+  return sandbox_session_open_read_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -172,24 +163,18 @@ sandbox_session_open_write_async (SandboxSession     *self,
                                   GAsyncReadyCallback callback,
                                   gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_OUTPUT_STREAM, sandbox_session_open_write_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_OUTPUT_STREAM, sandbox_session_open_write_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->open_write (driver, driver_path, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  call.taken = call.iface->open_write (call.driver, call.path, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -231,18 +216,15 @@ sandbox_session_open_write (SandboxSession *self,
                             GCancellable   *cancellable,
                             GError        **error)
 {
-  SandboxSync    sync;
-  GOutputStream *answer = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_open_write_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  answer = sandbox_session_open_write_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return answer;
+  return sandbox_session_open_write_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -275,26 +257,20 @@ sandbox_session_import_directory_async (SandboxSession     *self,
                                         GAsyncReadyCallback callback,
                                         gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (G_IS_FILE (directory));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_NONE, sandbox_session_import_directory_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_NONE, sandbox_session_import_directory_async,
+                              cancellable, callback, user_data))
     return;
 
-  sandbox_session_prepare_transfer (self, request, driver_path);
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->import_tree (driver, driver_path, directory, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  sandbox_session_prepare_transfer (self, call.request, call.path);
+  call.taken = call.iface->import_tree (call.driver, call.path, directory, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -338,8 +314,7 @@ sandbox_session_import_directory (SandboxSession *self,
                                   GCancellable   *cancellable,
                                   GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (G_IS_FILE (directory), FALSE);
@@ -347,10 +322,8 @@ sandbox_session_import_directory (SandboxSession *self,
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_import_directory_async (self, directory, path, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_import_directory_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_import_directory_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -383,26 +356,20 @@ sandbox_session_export_directory_async (SandboxSession     *self,
                                         GAsyncReadyCallback callback,
                                         gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (G_IS_FILE (directory));
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_NONE, sandbox_session_export_directory_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_NONE, sandbox_session_export_directory_async,
+                              cancellable, callback, user_data))
     return;
 
-  sandbox_session_prepare_transfer (self, request, driver_path);
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->export_tree (driver, driver_path, directory, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  sandbox_session_prepare_transfer (self, call.request, call.path);
+  call.taken = call.iface->export_tree (call.driver, call.path, directory, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -446,8 +413,7 @@ sandbox_session_export_directory (SandboxSession *self,
                                   GCancellable   *cancellable,
                                   GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
@@ -455,8 +421,6 @@ sandbox_session_export_directory (SandboxSession *self,
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_export_directory_async (self, path, directory, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_export_directory_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_export_directory_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -31,24 +31,18 @@ sandbox_session_list_directory_async (SandboxSession     *self,
                                       GAsyncReadyCallback callback,
                                       gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, SANDBOX_TYPE_LISTING, sandbox_session_list_directory_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, SANDBOX_TYPE_LISTING, sandbox_session_list_directory_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->list (driver, driver_path, SANDBOX_LISTING_MAX_ENTRIES, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  call.taken = call.iface->list (call.driver, call.path, SANDBOX_LISTING_MAX_ENTRIES, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -90,18 +84,15 @@ sandbox_session_list_directory (SandboxSession *self,
                                 GCancellable   *cancellable,
                                 GError        **error)
 {
-  SandboxSync     sync;
-  SandboxListing *answer = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_list_directory_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  answer = sandbox_session_list_directory_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return answer;
+  return sandbox_session_list_directory_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -128,24 +119,18 @@ sandbox_session_query_info_async (SandboxSession     *self,
                                   GAsyncReadyCallback callback,
                                   gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_FILE_INFO, sandbox_session_query_info_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_FILE_INFO, sandbox_session_query_info_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->query_info (driver, driver_path, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  call.taken = call.iface->query_info (call.driver, call.path, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -187,18 +172,15 @@ sandbox_session_query_info (SandboxSession *self,
                             GCancellable   *cancellable,
                             GError        **error)
 {
-  SandboxSync sync;
-  GFileInfo  *answer = NULL;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
   g_return_val_if_fail (path != NULL, NULL);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_query_info_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  answer = sandbox_session_query_info_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return answer;
+  return sandbox_session_query_info_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -223,24 +205,18 @@ sandbox_session_make_directory_async (SandboxSession     *self,
                                       GAsyncReadyCallback callback,
                                       gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_path = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (path != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, path, G_TYPE_NONE, sandbox_session_make_directory_async,
-                                   cancellable, callback, user_data, &driver_path);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, path, G_TYPE_NONE, sandbox_session_make_directory_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->make_directory (driver, driver_path, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+  call.taken = call.iface->make_directory (call.driver, call.path, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -282,18 +258,15 @@ sandbox_session_make_directory (SandboxSession *self,
                                 GCancellable   *cancellable,
                                 GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_make_directory_async (self, path, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_make_directory_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_make_directory_finish (self, sandbox_sync_wait (&sync), error);
 }
 
 /**
@@ -321,30 +294,24 @@ sandbox_session_move_async (SandboxSession     *self,
                             GAsyncReadyCallback callback,
                             gpointer            user_data)
 {
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autofree char *driver_from = NULL;
-  g_autofree char *driver_to = NULL;
-  SandboxDriver   *driver = NULL;
-  GError          *error = NULL;
-  gboolean         taken = FALSE;
+  SandboxSessionCall call;
+  g_autofree char   *driver_to = NULL;
 
   g_return_if_fail (SANDBOX_IS_SESSION (self));
   g_return_if_fail (from != NULL);
   g_return_if_fail (to != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  request = sandbox_session_begin (self, from, G_TYPE_NONE, sandbox_session_move_async,
-                                   cancellable, callback, user_data, &driver_from);
-  if (request == NULL)
+  if (!sandbox_session_begin (self, &call, from, G_TYPE_NONE, sandbox_session_move_async,
+                              cancellable, callback, user_data))
     return;
 
-  driver = sandbox_core_get_driver (sandbox_session_get_core (self));
-  driver_to = sandbox_session_driver_path (sandbox_session_get_core (self), to, &error);
-  if (driver_to != NULL && g_str_equal (driver_from, "."))
-    error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_PATH, "The workspace itself cannot be moved");
+  driver_to = sandbox_session_driver_path (sandbox_session_get_core (self), to, &call.error);
+  if (driver_to != NULL && g_str_equal (call.path, "."))
+    call.error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_PATH, "The workspace itself cannot be moved");
   else if (driver_to != NULL)
-    taken = SANDBOX_DRIVER_GET_IFACE (driver)->move (driver, driver_from, driver_to, request, &error);
-  sandbox_request_dispatched (request, taken, error);
+    call.taken = call.iface->move (call.driver, call.path, driver_to, call.request, &call.error);
+  sandbox_session_dispatched (&call);
 }
 
 /**
@@ -388,8 +355,7 @@ sandbox_session_move (SandboxSession *self,
                       GCancellable   *cancellable,
                       GError        **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
   g_return_val_if_fail (from != NULL, FALSE);
@@ -397,8 +363,6 @@ sandbox_session_move (SandboxSession *self,
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (sandbox_session_get_core (self)));
   sandbox_session_move_async (self, from, to, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_move_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_move_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -446,15 +446,12 @@ sandbox_session_set_network_policy (SandboxSession       *self,
                                     GCancellable         *cancellable,
                                     GError              **error)
 {
-  SandboxSync sync;
-  gboolean    done = FALSE;
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
 
   g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
 
   sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
   sandbox_session_set_network_policy_async (self, policy, cancellable, sandbox_sync_cb, &sync);
-  done = sandbox_session_set_network_policy_finish (self, sandbox_sync_wait (&sync), error);
-  sandbox_sync_end (&sync);
 
-  return done;
+  return sandbox_session_set_network_policy_finish (self, sandbox_sync_wait (&sync), error);
 }
