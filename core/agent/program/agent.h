@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Inside the agent. No allocation, no stdio, no threads: what it needs lies in static memory or on the stack. */
+/* Inside the agent. No allocation, no streams of stdio, no threads: what it needs lies in static memory or on the stack. */
 #pragma once
 
 #include "sandbox-agent-protocol.h"
@@ -82,11 +82,12 @@ bool agent_parse_number (const char *text,
                          long        maximum,
                          long       *number);
 
-/* launch.c, init.c: the modes; they do not return */
+/* launch.c, init.c, probe.c: the modes; they do not return */
 void agent_launch (int    argc,
                    char **argv) __attribute__ ((noreturn));
 void agent_init (int    argc,
                  char **argv) __attribute__ ((noreturn));
+void agent_probe (int argc) __attribute__ ((noreturn));
 
 /* session.c: carries out SETUP; false with @failed filled in */
 bool agent_session_prepare (AgentSession             *self,

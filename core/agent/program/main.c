@@ -2,6 +2,7 @@
 /*
  * sandbox-agent launch PARENT_PID UID GID EXEC_FD KEEP ARGV0 [ARG...]   on the host, before bwrap
  * sandbox-agent init FD                                                 process 1 of a sandbox
+ * sandbox-agent probe                                                   what the kernel lets this user do
  */
 #include "agent.h"
 
@@ -15,5 +16,7 @@ main (int    argc,
     agent_launch (argc - 2, argv + 2);
   if (argc > 1 && strcmp (argv[1], "init") == 0)
     agent_init (argc - 2, argv + 2);
+  if (argc > 1 && strcmp (argv[1], "probe") == 0)
+    agent_probe (argc - 2);
   return AGENT_EXIT_FAILURE;
 }
