@@ -20,10 +20,6 @@ const char *sandbox_trust_variable (const char *value,
 /* The folders of a colon separated list: absolute ones only, in order. */
 char **sandbox_trust_split_path (const char *value);
 
-/* NULL, or why nothing is loaded from what @st describes. */
-const char *sandbox_trust_refuse (const struct stat *st,
-                                  uid_t              user);
-
 gboolean sandbox_trust_directory (const char *path,
                                   GError    **error);
 

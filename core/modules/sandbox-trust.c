@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sandbox-error.h"
+#include "sandbox-file-trust-private.h"
 
 gboolean
 sandbox_trust_is_secure (void)
@@ -42,20 +43,6 @@ sandbox_trust_split_path (const char *value)
   return g_strv_builder_end (builder);
 }
 
-const char *
-sandbox_trust_refuse (const struct stat *st,
-                      uid_t              user)
-{
-  if (st->st_uid != 0 && st->st_uid != user)
-    return "it belongs to another user";
-
-  /* With an access control list, the bits of the group are the most that it gives to anyone. */
-  if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return "others can write to it";
-
-  return NULL;
-}
-
 /* The code is MODULE whatever the reason: it is a module that cannot be had. */
 static gboolean
 sandbox_trust_fail (GError    **error,
@@ -87,7 +74,7 @@ sandbox_trust_ancestors (const char *real,
       folder = parent;
       if (stat (folder, &st) != 0)
         return sandbox_trust_fail (error, folder, g_strerror (errno));
-      if ((st.st_uid != 0 && st.st_uid != geteuid ()) ||
+      if (sandbox_file_trust_is_foreign (folder, &st, geteuid ()) ||
           ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0))
         return sandbox_trust_fail (error, real, "a folder above it could be changed by others");
     }
@@ -110,7 +97,7 @@ sandbox_trust_directory (const char *path,
   if (!S_ISDIR (st.st_mode))
     return sandbox_trust_fail (error, path, g_strerror (ENOTDIR));
 
-  reason = sandbox_trust_refuse (&st, geteuid ());
+  reason = sandbox_file_trust_refuse (path, &st, geteuid ());
   if (reason != NULL)
     return sandbox_trust_fail (error, path, reason);
 
@@ -156,7 +143,7 @@ sandbox_trust_file (const char  *path,
   else if (!S_ISREG (found.st_mode))
     reason = "it is not a regular file";
   else
-    reason = sandbox_trust_refuse (&found, geteuid ());
+    reason = sandbox_file_trust_refuse (file, &found, geteuid ());
 
   if (reason != NULL)
     {

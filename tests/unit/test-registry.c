@@ -12,6 +12,7 @@
 #include "sandbox-backend-info.h"
 #include "sandbox-error.h"
 #include "sandbox-registry-private.h"
+#include "sandbox-file-trust-private.h"
 #include "sandbox-trust-private.h"
 
 #define ALL_RESTRICTIONS (SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED | \
@@ -382,7 +383,7 @@ test_trust_stat (void)
     {
       struct stat st = { .st_uid = rows[i].owner, .st_mode = S_IFDIR | rows[i].mode };
 
-      g_assert_true ((sandbox_trust_refuse (&st, rows[i].user) == NULL) == rows[i].trusted);
+      g_assert_true ((sandbox_file_trust_refuse ("/", &st, rows[i].user) == NULL) == rows[i].trusted);
     }
 }
 
