@@ -2,23 +2,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 
-#include <sandbox-glib.h>
-
 #include <string.h>
-
-/* Small files of the host that programs need and that hold no secret. */
-static const char *const host_files[] = {
-  "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"
-};
-
-/* What programs need beside them to reach the network by name, and securely. */
-static const char *const network_files[] = {
-  "/etc/resolv.conf", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/services", "/etc/protocols"
-};
-
-static const char *const devices[] = {
-  "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"
-};
 
 static void
 sandbox_bubblewrap_arguments_add (GByteArray *arguments,
@@ -48,27 +32,16 @@ sandbox_bubblewrap_arguments_add_number (GByteArray *arguments,
 }
 
 static void
-sandbox_bubblewrap_arguments_add_file (GByteArray               *arguments,
-                                       SandboxBubblewrapFdNumber number,
-                                       const char               *mode,
-                                       const char               *path)
-{
-  sandbox_bubblewrap_arguments_add (arguments, "--perms", mode, NULL);
-  sandbox_bubblewrap_arguments_add_number (arguments, "--file", number);
-  sandbox_bubblewrap_arguments_add (arguments, path, NULL);
-}
-
-static void
-sandbox_bubblewrap_arguments_add_namespaces (GByteArray                  *arguments,
-                                             const SandboxBubblewrapView *view)
+sandbox_bubblewrap_arguments_add_namespaces (GByteArray                        *arguments,
+                                             const SandboxBubblewrapNamespaces *namespaces)
 {
   sandbox_bubblewrap_arguments_add (arguments,
                                     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts",
                                     "--unshare-cgroup-try", NULL);
-  if (!view->share_network)
+  if (!namespaces->share_network)
     sandbox_bubblewrap_arguments_add (arguments, "--unshare-net", NULL);
-  sandbox_bubblewrap_arguments_add_number (arguments, "--uid", view->guest_uid);
-  sandbox_bubblewrap_arguments_add_number (arguments, "--gid", view->guest_gid);
+  sandbox_bubblewrap_arguments_add_number (arguments, "--uid", namespaces->guest_uid);
+  sandbox_bubblewrap_arguments_add_number (arguments, "--gid", namespaces->guest_gid);
   /* The agent is process 1. Its capabilities, which it drops before any command runs: to mount the
    * workspace and a devpts, to forbid further user namespaces, to empty the bounding set. */
   sandbox_bubblewrap_arguments_add (arguments,
@@ -78,68 +51,83 @@ sandbox_bubblewrap_arguments_add_namespaces (GByteArray                  *argume
 }
 
 static void
-sandbox_bubblewrap_arguments_add_programs (GByteArray                  *arguments,
-                                           const SandboxBubblewrapView *view)
+sandbox_bubblewrap_arguments_add_bind (GByteArray                  *arguments,
+                                       const SandboxBubblewrapStep *step)
 {
-  for (guint i = 0; i < view->n_roots; i++)
-    {
-      const SandboxBubblewrapRoot *root = &view->roots[i];
-
-      if (root->link_target != NULL)
-        sandbox_bubblewrap_arguments_add (arguments, "--symlink", root->link_target, root->path, NULL);
-      else
-        sandbox_bubblewrap_arguments_add (arguments, "--ro-bind", root->path, root->path, NULL);
-    }
-
-  sandbox_bubblewrap_arguments_add (arguments, "--dir", "/etc", NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (host_files); i++)
-    sandbox_bubblewrap_arguments_add (arguments, "--ro-bind-try", host_files[i], host_files[i], NULL);
-  for (guint i = 0; view->share_network && i < G_N_ELEMENTS (network_files); i++)
-    sandbox_bubblewrap_arguments_add (arguments, "--ro-bind-try", network_files[i], network_files[i], NULL);
-  sandbox_bubblewrap_arguments_add_file (arguments, SANDBOX_BUBBLEWRAP_FD_PASSWD, "0444", "/etc/passwd");
-  sandbox_bubblewrap_arguments_add_file (arguments, SANDBOX_BUBBLEWRAP_FD_GROUP, "0444", "/etc/group");
-  sandbox_bubblewrap_arguments_add_file (arguments, SANDBOX_BUBBLEWRAP_FD_HOSTS, "0444", "/etc/hosts");
-  sandbox_bubblewrap_arguments_add_file (arguments, SANDBOX_BUBBLEWRAP_FD_NSSWITCH, "0444", "/etc/nsswitch.conf");
-}
-
-/* The device nodes are bound one by one rather than by --dev: that would put the sandbox into a second user
- * namespace, in which the agent could not mount. The devpts is the agent's. */
-static void
-sandbox_bubblewrap_arguments_add_kernel (GByteArray                  *arguments,
-                                         const SandboxBubblewrapView *view)
-{
-  sandbox_bubblewrap_arguments_add (arguments, "--proc", "/proc", "--tmpfs", "/dev", NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (devices); i++)
-    sandbox_bubblewrap_arguments_add (arguments, "--dev-bind", devices[i], devices[i], NULL);
-  sandbox_bubblewrap_arguments_add (arguments,
-                                    "--symlink", "/proc/self/fd", "/dev/fd",
-                                    "--symlink", "/proc/self/fd/0", "/dev/stdin",
-                                    "--symlink", "/proc/self/fd/1", "/dev/stdout",
-                                    "--symlink", "/proc/self/fd/2", "/dev/stderr",
-                                    "--dir", "/dev/pts", "--symlink", "pts/ptmx", "/dev/ptmx", NULL);
-  sandbox_bubblewrap_arguments_add_number (arguments, "--size", view->shm_bytes);
-  sandbox_bubblewrap_arguments_add (arguments, "--perms", "1777", "--tmpfs", "/dev/shm", NULL);
-  sandbox_bubblewrap_arguments_add_number (arguments, "--size", view->tmp_bytes);
-  sandbox_bubblewrap_arguments_add (arguments, "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/run", NULL);
-}
-
-static void
-sandbox_bubblewrap_arguments_add_workspace (GByteArray                  *arguments,
-                                            const SandboxBubblewrapView *view)
-{
-  switch (view->bind)
+  switch (step->bind)
     {
     case SANDBOX_BUBBLEWRAP_BIND_BY_AGENT:
-      sandbox_bubblewrap_arguments_add (arguments, "--dir", SANDBOX_WORKSPACE_PATH, NULL);
+      /* Only the place for it. */
+      if (!step->over && step->is_directory)
+        sandbox_bubblewrap_arguments_add (arguments, "--dir", step->target, NULL);
+      else if (!step->over)
+        sandbox_bubblewrap_arguments_add (arguments, "--ro-bind", "/dev/null", step->target, NULL);
       break;
 
     case SANDBOX_BUBBLEWRAP_BIND_BY_FD:
-      sandbox_bubblewrap_arguments_add_number (arguments, "--bind-fd", SANDBOX_BUBBLEWRAP_FD_WORKSPACE);
-      sandbox_bubblewrap_arguments_add (arguments, SANDBOX_WORKSPACE_PATH, NULL);
+      sandbox_bubblewrap_arguments_add_number (arguments, step->read_only ? "--ro-bind-fd" : "--bind-fd",
+                                               SANDBOX_BUBBLEWRAP_FD_SLOTS + step->slot);
+      sandbox_bubblewrap_arguments_add (arguments, step->target, NULL);
       break;
 
     case SANDBOX_BUBBLEWRAP_BIND_BY_PATH:
-      sandbox_bubblewrap_arguments_add (arguments, "--bind", view->workspace_path, SANDBOX_WORKSPACE_PATH, NULL);
+      if (step->optional)
+        sandbox_bubblewrap_arguments_add (arguments, "--ro-bind-try", step->source, step->target, NULL);
+      else
+        sandbox_bubblewrap_arguments_add (arguments, step->read_only ? "--ro-bind" : "--bind",
+                                          step->source, step->target, NULL);
+      break;
+
+    default:
+      g_assert_not_reached ();
+    }
+}
+
+static void
+sandbox_bubblewrap_arguments_add_step (GByteArray                  *arguments,
+                                       const SandboxBubblewrapStep *step)
+{
+  switch (step->kind)
+    {
+    case SANDBOX_BUBBLEWRAP_STEP_DIRECTORY:
+      sandbox_bubblewrap_arguments_add (arguments, "--dir", step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_MEMORY:
+      if (step->size > 0)
+        sandbox_bubblewrap_arguments_add_number (arguments, "--size", step->size);
+      if (step->sticky)
+        sandbox_bubblewrap_arguments_add (arguments, "--perms", "1777", NULL);
+      sandbox_bubblewrap_arguments_add (arguments, "--tmpfs", step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_LINK:
+      sandbox_bubblewrap_arguments_add (arguments, "--symlink", step->source, step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_BIND:
+      sandbox_bubblewrap_arguments_add_bind (arguments, step);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_DEVICE:
+      sandbox_bubblewrap_arguments_add (arguments, "--dev-bind", step->source, step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_PROC:
+      sandbox_bubblewrap_arguments_add (arguments, "--proc", step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_GENERATED:
+      sandbox_bubblewrap_arguments_add (arguments, "--perms",
+                                        step->file == SANDBOX_BUBBLEWRAP_FILE_AGENT ? "0555" : "0444", NULL);
+      sandbox_bubblewrap_arguments_add_number (arguments, step->over ? "--ro-bind-data" : "--file",
+                                               SANDBOX_BUBBLEWRAP_FD_FILES + step->file);
+      sandbox_bubblewrap_arguments_add (arguments, step->target, NULL);
+      break;
+
+    case SANDBOX_BUBBLEWRAP_STEP_NOTHING:
+      /* Without device access on that mount it cannot even be opened. */
+      sandbox_bubblewrap_arguments_add (arguments, "--ro-bind", "/dev/null", step->target, NULL);
       break;
 
     default:
@@ -148,17 +136,23 @@ sandbox_bubblewrap_arguments_add_workspace (GByteArray                  *argumen
 }
 
 GBytes *
-sandbox_bubblewrap_arguments_new (const SandboxBubblewrapView *view)
+sandbox_bubblewrap_arguments_new (const SandboxBubblewrapNamespaces *namespaces,
+                                  const SandboxBubblewrapPlan       *plan)
 {
   GByteArray *arguments = g_byte_array_new ();
 
-  sandbox_bubblewrap_arguments_add_namespaces (arguments, view);
-  sandbox_bubblewrap_arguments_add_programs (arguments, view);
-  sandbox_bubblewrap_arguments_add_kernel (arguments, view);
-  sandbox_bubblewrap_arguments_add_workspace (arguments, view);
-  sandbox_bubblewrap_arguments_add_file (arguments, SANDBOX_BUBBLEWRAP_FD_AGENT, "0555", SANDBOX_BUBBLEWRAP_AGENT);
-  /* Last, for everything before writes there: both are memory that a command could fill. */
-  sandbox_bubblewrap_arguments_add (arguments, "--remount-ro", "/dev", "--remount-ro", "/", NULL);
+  sandbox_bubblewrap_arguments_add_namespaces (arguments, namespaces);
+  for (guint i = 0; i < plan->steps->len; i++)
+    sandbox_bubblewrap_arguments_add_step (arguments, plan->steps->pdata[i]);
+  /* Last, for everything before writes there: it is all memory that a command could fill. */
+  for (guint i = 0; i < plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = plan->steps->pdata[i];
+
+      if (step->seal)
+        sandbox_bubblewrap_arguments_add (arguments, "--remount-ro", step->target, NULL);
+    }
+  sandbox_bubblewrap_arguments_add (arguments, "--remount-ro", "/", NULL);
 
   return g_byte_array_free_to_bytes (arguments);
 }

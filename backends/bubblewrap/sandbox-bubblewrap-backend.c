@@ -2,10 +2,14 @@
 
 #include "sandbox-bubblewrap-backend.h"
 
+#include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-driver.h"
 #include "sandbox-bubblewrap-launch.h"
+#include "sandbox-bubblewrap-plan-json.h"
+#include "sandbox-bubblewrap-sources.h"
 
 #include <glib/gstdio.h>
+#include <unistd.h>
 
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
 /* A program that every root view has, to prove that one runs. */
@@ -62,7 +66,7 @@ struct _SandboxBubblewrapTrial
 
   GCancellable            *cancellable;
   gint64                   began_us; /* the proof; monotonic */
-  SandboxBubblewrapBind    bind;
+  SandboxBubblewrapManner  manner;
   SandboxBubblewrapLaunch *launch;
   SandboxDriver           *driver;
 };
@@ -96,6 +100,36 @@ sandbox_bubblewrap_trial_end (SandboxBubblewrapTrial *trial,
 
 static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
 
+/* The next way to build it, each a little less than the one before but within what the profile allows. None is
+ * left when this is FALSE. */
+static gboolean
+sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
+{
+  SandboxBubblewrapManner *manner = &trial->manner;
+
+  /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
+  if (sandbox_bubblewrap_launch_binds_by_fd (trial->launch))
+    {
+      manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
+      return TRUE;
+    }
+
+  manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
+  if (manner->proc == SANDBOX_PROC_MODE_FRESH && sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO)
+    {
+      manner->proc = SANDBOX_PROC_MODE_NONE;
+      return TRUE;
+    }
+  /* Where no procfs can be mounted, further user namespaces are left to the filter. */
+  if (manner->proc != SANDBOX_PROC_MODE_FRESH && manner->forbid_userns)
+    {
+      manner->forbid_userns = FALSE;
+      return TRUE;
+    }
+
+  return FALSE;
+}
+
 static void
 sandbox_bubblewrap_trial_ran_cb (GObject      *object,
                                  GAsyncResult *result,
@@ -111,12 +145,15 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
     g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
 
-  /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
-  if (error != NULL && sandbox_bubblewrap_launch_get_bind (trial->launch) == SANDBOX_BUBBLEWRAP_BIND_BY_FD &&
-      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
-      g_get_monotonic_time () - trial->began_us < REFUSAL_US)
+  /* A custom view need not have any program. That one was looked for proves the rest. */
+  if (sandbox_profile_get_view (trial->profile) == SANDBOX_VIEW_CUSTOM &&
+      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
+    g_clear_error (&error);
+
+  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
+      g_get_monotonic_time () - trial->began_us < REFUSAL_US &&
+      sandbox_bubblewrap_trial_fall_back (trial))
     {
-      trial->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
       g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
       g_clear_object (&trial->driver);
       sandbox_bubblewrap_trial_prepare (trial);
@@ -155,7 +192,9 @@ sandbox_bubblewrap_trial_open (GTask        *task,
   SandboxBubblewrapTrial *trial = task_data;
   GError                 *error = NULL;
 
-  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile, trial->bind, &error);
+  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile,
+                                                 sandbox_backend_get_state_directory (SANDBOX_BACKEND (trial->backend)),
+                                                 &trial->manner, &error);
   if (trial->launch == NULL)
     g_task_return_error (task, error);
   else
@@ -189,6 +228,19 @@ sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial)
     g_task_run_in_thread (task, sandbox_bubblewrap_trial_open);
 }
 
+/* The best way to build what @profile wants. */
+static SandboxBubblewrapManner
+sandbox_bubblewrap_backend_get_manner (SandboxProfile *profile)
+{
+  SandboxProcMode proc = sandbox_profile_get_proc (profile);
+
+  return (SandboxBubblewrapManner){
+    .bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD,
+    .proc = proc == SANDBOX_PROC_MODE_AUTO ? SANDBOX_PROC_MODE_FRESH : proc,
+    .forbid_userns = TRUE,
+  };
+}
+
 /* Takes @directory. */
 static void
 sandbox_bubblewrap_trial_begin (SandboxBubblewrapBackend  *backend,
@@ -208,7 +260,7 @@ sandbox_bubblewrap_trial_begin (SandboxBubblewrapBackend  *backend,
   g_set_object (&trial->policy, policy);
   trial->directory = directory;
   trial->done = done;
-  trial->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
+  trial->manner = sandbox_bubblewrap_backend_get_manner (trial->profile);
   trial->cancellable = g_cancellable_new ();
   g_mutex_lock (&backend->lock);
   trial->executable = g_strdup (backend->executable);
@@ -235,13 +287,32 @@ sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
     sandbox_request_return_object (trial->request, G_OBJECT (driver));
 }
 
+static gboolean
+sandbox_bubblewrap_backend_has_writable_mount (SandboxProfile *profile)
+{
+  GListModel *mounts = profile != NULL ? sandbox_profile_get_mounts (profile) : NULL;
+
+  for (guint i = 0; mounts != NULL && i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+
+      if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE)
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
 static SandboxRestrictions
-sandbox_bubblewrap_backend_get_restrictions (SandboxNetworkPolicy *policy)
+sandbox_bubblewrap_backend_get_restrictions (SandboxProfile       *profile,
+                                             SandboxNetworkPolicy *policy)
 {
   SandboxRestrictions restrictions = SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
                                      SANDBOX_RESTRICTIONS_SECRETS_HIDDEN |
                                      SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
 
+  if (sandbox_bubblewrap_backend_has_writable_mount (profile))
+    restrictions &= ~SANDBOX_RESTRICTIONS_WRITE_CONTAINED;
   if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
     restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
 
@@ -259,43 +330,26 @@ sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
 
   if (profile != NULL)
     required |= sandbox_profile_get_required (profile);
-  missing = required & ~sandbox_bubblewrap_backend_get_restrictions (sandbox_create_options_get_network (options));
+  missing = required & ~sandbox_bubblewrap_backend_get_restrictions (profile, sandbox_create_options_get_network (options));
   if (missing == SANDBOX_RESTRICTIONS_NONE)
     return TRUE;
 
   names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-               "What is required cannot be enforced with this network policy: %s", names);
+               "What is required cannot be enforced with this network policy and these mounts: %s", names);
 
   return FALSE;
 }
 
-/* The one view that is built here; whatever else a profile asks for is refused by its name. */
 static gboolean
-sandbox_bubblewrap_backend_check_profile (SandboxProfile *profile,
-                                          GError        **error)
+sandbox_bubblewrap_backend_check_workspace (gboolean given,
+                                            GError **error)
 {
-  const char *what = NULL;
+  if (!given)
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                         "The options name no workspace-path, and this backend keeps no workspaces of its own");
 
-  if (profile == NULL)
-    return TRUE;
-
-  if (sandbox_profile_get_view (profile) != SANDBOX_VIEW_MINIMAL)
-    what = "view";
-  else if (g_list_model_get_n_items (sandbox_profile_get_mounts (profile)) > 0)
-    what = "mounts";
-  else if (sandbox_profile_get_workspace_read_only (profile))
-    what = "workspace-read-only";
-  else if (!g_str_equal (sandbox_profile_get_workspace_target (profile), SANDBOX_WORKSPACE_PATH))
-    what = "workspace-target";
-  else if (sandbox_profile_get_proc (profile) != SANDBOX_PROC_MODE_FRESH)
-    what = "proc";
-
-  if (what != NULL)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                 "This backend has nothing but the usual value for “%s” of a profile", what);
-
-  return what == NULL;
+  return given;
 }
 
 static gboolean
@@ -307,13 +361,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
 {
   SandboxNetworkPolicy *policy = sandbox_create_options_get_network (options);
 
-  if (workspace == NULL)
-    {
-      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                           "The options name no workspace-path, and this backend keeps no workspaces of its own");
-      return FALSE;
-    }
-  if (!sandbox_bubblewrap_backend_check_profile (sandbox_create_options_get_profile (options), error) ||
+  if (!sandbox_bubblewrap_backend_check_workspace (workspace != NULL, error) ||
       !sandbox_bubblewrap_backend_check_required (options, error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return FALSE;
@@ -323,6 +371,17 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
                                   sandbox_bubblewrap_backend_created, request);
 
   return TRUE;
+}
+
+/* What the sandbox has less than it could have elsewhere. */
+static void
+sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
+                                     SandboxReport          *report)
+{
+  if (sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO && trial->manner.proc == SANDBOX_PROC_MODE_NONE)
+    sandbox_report_add_gap (report, "No procfs can be mounted on this host: commands have none");
+  if (!trial->manner.forbid_userns)
+    sandbox_report_add_gap (report, "Further user namespaces are forbidden by the system call filter alone");
 }
 
 static void
@@ -347,7 +406,10 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     }
   sandbox_report_add_step (report, step);
   if (error == NULL)
-    sandbox_report_set_restrictions (report, sandbox_bubblewrap_backend_get_restrictions (NULL));
+    {
+      sandbox_report_set_restrictions (report, sandbox_bubblewrap_backend_get_restrictions (trial->profile, NULL));
+      sandbox_bubblewrap_backend_add_gaps (trial, report);
+    }
 
   g_mutex_lock (&trial->backend->lock);
   g_clear_object (&trial->backend->report);
@@ -356,6 +418,54 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
   g_mutex_unlock (&trial->backend->lock);
 
   sandbox_request_return_object (trial->request, G_OBJECT (report));
+}
+
+static char *
+sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
+                                 SandboxCommand       *command,
+                                 SandboxCreateOptions *options,
+                                 GError              **error)
+{
+  SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
+  SandboxNetworkPolicy     *policy = sandbox_create_options_get_network (options);
+  SandboxProfile           *wanted = sandbox_create_options_get_profile (options);
+  g_autoptr (SandboxProfile) profile = wanted != NULL ? g_object_ref (wanted) : sandbox_profile_new ();
+  const SandboxBubblewrapManner manner = sandbox_bubblewrap_backend_get_manner (profile);
+  SandboxBubblewrapNamespaces   namespaces = {
+      .share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL,
+      .guest_uid = sandbox_profile_get_guest_uid (profile),
+      .guest_gid = sandbox_profile_get_guest_gid (profile),
+  };
+  g_autoptr (SandboxBubblewrapSources) sources = NULL;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+  g_autoptr (GBytes) arguments = NULL;
+  g_auto (GStrv) environment = NULL;
+  g_autofree char *executable = NULL;
+  const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
+
+  if (!sandbox_bubblewrap_backend_check_workspace (workspace_path != NULL, error) ||
+      !sandbox_bubblewrap_backend_check_required (options, error) ||
+      (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
+    return NULL;
+
+  /* The identity is claimed with a session, so here it is the one that commands of a root host usually have. */
+  sources = sandbox_bubblewrap_sources_new (profile, sandbox_backend_get_state_directory (backend), NULL, manner.bind, error);
+  if (sources == NULL)
+    return NULL;
+  plan = sandbox_bubblewrap_sources_plan (sources, profile, manner.proc, namespaces.share_network,
+                                          geteuid () == 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner.bind,
+                                          workspace_path, error);
+  if (plan == NULL)
+    return NULL;
+
+  arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
+  environment = sandbox_bubblewrap_driver_make_environment (profile);
+  g_mutex_lock (&self->lock);
+  executable = g_strdup (self->executable);
+  g_mutex_unlock (&self->lock);
+
+  return sandbox_bubblewrap_plan_to_json (plan, executable, arguments, command, (const char *const *) environment,
+                                          profile, namespaces.share_network);
 }
 
 static gboolean
@@ -465,6 +575,7 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
   object_class->finalize = sandbox_bubblewrap_backend_finalize;
   backend_class->probe = sandbox_bubblewrap_backend_probe;
   backend_class->create_driver = sandbox_bubblewrap_backend_create_driver;
+  backend_class->plan = sandbox_bubblewrap_backend_plan;
 
   /**
    * SandboxBubblewrapBackend:executable:

@@ -288,15 +288,14 @@ sandbox_bubblewrap_driver_register (GTypeModule *module)
   sandbox_bubblewrap_driver_register_type (module);
 }
 
-/* The least that programs expect; the profile's variables come over it. */
-static char **
+char **
 sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile)
 {
   const char *const *own = sandbox_profile_get_environment (profile);
   char             **environment = NULL;
 
   environment = g_environ_setenv (environment, "PATH", "/usr/bin:/bin", TRUE);
-  environment = g_environ_setenv (environment, "HOME", SANDBOX_WORKSPACE_PATH, TRUE);
+  environment = g_environ_setenv (environment, "HOME", sandbox_profile_get_workspace_target (profile), TRUE);
   for (guint i = 0; own != NULL && own[i] != NULL; i++)
     {
       g_auto (GStrv) parts = g_strsplit (own[i], "=", 2);

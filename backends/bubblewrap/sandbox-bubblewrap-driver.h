@@ -18,6 +18,9 @@ SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                               SandboxProfile          *profile,
                                               SandboxNetworkPolicy    *policy);
 
+/* The least that programs expect, and the profile's variables over it. */
+char **sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile);
+
 /* NETWORK_DENIED for what needs a gateway. */
 gboolean sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
                                                  GError              **error);

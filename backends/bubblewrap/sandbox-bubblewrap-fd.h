@@ -6,6 +6,9 @@
 
 G_BEGIN_DECLS
 
+/* What starts are made from lies above every number that one of them gets in bwrap. */
+#define SANDBOX_BUBBLEWRAP_HIGH_FD 128
+
 /* A descriptor that closes itself at the end of its block; modules do not see the library's own. */
 typedef int SandboxBubblewrapFd;
 

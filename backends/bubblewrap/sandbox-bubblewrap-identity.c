@@ -21,8 +21,6 @@
 /* Ids that no account has: the range that systemd keeps for users made at run time. */
 #define FIRST_ID 61184
 #define LAST_ID 65519
-/* Every host program of the machine sees the claims here, and nobody but root. */
-#define CLAIM_DIRECTORY "/run/sandbox-glib"
 #define MAP_MAX 340
 #define UNCHANGED G_MAXUINT
 
@@ -147,17 +145,17 @@ sandbox_bubblewrap_identity_open_claims (GError **error)
   g_auto (SandboxBubblewrapFd) directory_fd = -1;
   struct stat info;
 
-  if ((mkdir (CLAIM_DIRECTORY, 0700) < 0 && errno != EEXIST) ||
-      (directory_fd = open (CLAIM_DIRECTORY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
+  if ((mkdir (SANDBOX_BUBBLEWRAP_CLAIMS, 0700) < 0 && errno != EEXIST) ||
+      (directory_fd = open (SANDBOX_BUBBLEWRAP_CLAIMS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
       fstat (directory_fd, &info) < 0)
     {
-      sandbox_bubblewrap_identity_fail (error, CLAIM_DIRECTORY, errno);
+      sandbox_bubblewrap_identity_fail (error, SANDBOX_BUBBLEWRAP_CLAIMS, errno);
       return -1;
     }
   if (info.st_uid != 0 || (info.st_mode & 0077) != 0)
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                   "The sandbox could not be built (step: identity): %s does not belong to root alone", CLAIM_DIRECTORY);
+                   "The sandbox could not be built (step: identity): %s does not belong to root alone", SANDBOX_BUBBLEWRAP_CLAIMS);
       return -1;
     }
 
@@ -193,7 +191,7 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
 
       claim_fd = openat (directory_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
       if (claim_fd < 0)
-        return sandbox_bubblewrap_identity_fail (error, CLAIM_DIRECTORY, errno);
+        return sandbox_bubblewrap_identity_fail (error, SANDBOX_BUBBLEWRAP_CLAIMS, errno);
       if (fcntl (claim_fd, F_OFD_SETLK, &lock) < 0 || sandbox_bubblewrap_identity_is_account (id))
         continue;
 
@@ -315,55 +313,76 @@ sandbox_bubblewrap_identity_open_namespace (const char *uid_map,
 }
 
 int
-sandbox_bubblewrap_identity_mount (SandboxBubblewrapIdentity *self,
-                                   int                        directory_fd,
-                                   GError                   **error)
+sandbox_bubblewrap_identity_mount (int      map_fd,
+                                   int      source_fd,
+                                   gboolean read_only,
+                                   GError **error)
 {
-  struct mount_attr attributes = {
-    .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-    .userns_fd = self->map_fd,
-  };
+  struct mount_attr attributes = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
   g_auto (SandboxBubblewrapFd) mount_fd = -1;
 
-  mount_fd = open_tree (directory_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  if (map_fd >= 0)
+    {
+      attributes.attr_set |= MOUNT_ATTR_IDMAP;
+      attributes.userns_fd = map_fd;
+    }
+  if (read_only)
+    attributes.attr_set |= MOUNT_ATTR_RDONLY;
+
+  mount_fd = open_tree (source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   if (mount_fd < 0 || mount_setattr (mount_fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
     {
-      int errsv = errno;
-
-      sandbox_bubblewrap_identity_fail (error, "the workspace cannot be mounted for another user", errsv);
-      errno = errsv;
+      sandbox_bubblewrap_identity_fail (error, "the workspace or a mount of the profile cannot be mounted for another user", errno);
       return -1;
     }
 
   return g_steal_fd (&mount_fd);
 }
 
+int
+sandbox_bubblewrap_identity_open_map (SandboxBubblewrapIdentity *self,
+                                      guint                      owner,
+                                      guint                      group,
+                                      GError                   **error)
+{
+  g_autoptr (GArray) uids = sandbox_bubblewrap_identity_read_map ("/proc/self/uid_map", error);
+  g_autoptr (GArray) gids = uids != NULL ? sandbox_bubblewrap_identity_read_map ("/proc/self/gid_map", error) : NULL;
+  g_autofree char *uid_map = NULL;
+  g_autofree char *gid_map = NULL;
+  int              fd = -1;
+
+  if (gids == NULL)
+    return -1;
+
+  uid_map = sandbox_bubblewrap_identity_make_map (uids, owner, self->uid);
+  gid_map = sandbox_bubblewrap_identity_make_map (gids, group, self->gid);
+  fd = sandbox_bubblewrap_identity_open_namespace (uid_map, gid_map);
+  if (fd < 0)
+    sandbox_bubblewrap_identity_fail (error, "a user namespace cannot be made", errno);
+
+  return fd;
+}
+
 /* Tries it on the very directory: whether it works depends on kernel, file system and capabilities. */
 static gboolean
 sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
                                  SandboxWorkspace          *workspace,
-                                 GArray                    *uids,
-                                 GArray                    *gids,
                                  GError                   **error)
 {
   g_auto (SandboxBubblewrapFd) directory_fd = -1;
   g_auto (SandboxBubblewrapFd) mount_fd = -1;
-  g_autofree char *uid_map = NULL;
-  g_autofree char *gid_map = NULL;
-  guint            owner = 0;
-  guint            group = 0;
+  guint owner = 0;
+  guint group = 0;
 
   sandbox_workspace_get_owner (workspace, &owner, &group);
-  uid_map = sandbox_bubblewrap_identity_make_map (uids, owner, self->uid);
-  gid_map = sandbox_bubblewrap_identity_make_map (gids, group, self->gid);
-  self->map_fd = sandbox_bubblewrap_identity_open_namespace (uid_map, gid_map);
+  self->map_fd = sandbox_bubblewrap_identity_open_map (self, owner, group, error);
   if (self->map_fd < 0)
-    return sandbox_bubblewrap_identity_fail (error, "a user namespace cannot be made", errno);
+    return FALSE;
 
   directory_fd = sandbox_workspace_dup_fd (workspace, error);
   if (directory_fd < 0)
     return FALSE;
-  mount_fd = sandbox_bubblewrap_identity_mount (self, directory_fd, error);
+  mount_fd = sandbox_bubblewrap_identity_mount (self->map_fd, directory_fd, FALSE, error);
 
   return mount_fd >= 0;
 }
@@ -396,7 +415,7 @@ sandbox_bubblewrap_identity_new (SandboxWorkspace *workspace,
   sandbox_workspace_get_owner (workspace, &owner, &group);
   if (!sandbox_bubblewrap_identity_claim (self, owner, uids, gids, error))
     return NULL;
-  if (sandbox_bubblewrap_identity_map (self, workspace, uids, gids, &unmapped))
+  if (sandbox_bubblewrap_identity_map (self, workspace, &unmapped))
     return g_steal_pointer (&self);
 
   /* Where nothing can be mapped, the owner itself is left; never root. */

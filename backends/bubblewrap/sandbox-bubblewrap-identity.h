@@ -5,6 +5,9 @@
 
 G_BEGIN_DECLS
 
+/* Every host program of the machine sees the claims on uids here, and nobody but root. */
+#define SANDBOX_BUBBLEWRAP_CLAIMS "/run/sandbox-glib"
+
 /* Who a session's commands are on the host, and how they come by the files of the workspace.
  *
  * An unprivileged host runs them as itself. A host that is root never runs them as root: they get a uid and
@@ -23,10 +26,18 @@ SandboxBubblewrapIdentity *sandbox_bubblewrap_identity_new (SandboxWorkspace *wo
                                                             GError          **error);
 void                       sandbox_bubblewrap_identity_free (SandboxBubblewrapIdentity *self);
 
-/* A detached mount of the directory for the agent, or -1 with an error. Only with a map. */
-int sandbox_bubblewrap_identity_mount (SandboxBubblewrapIdentity *self,
-                                       int                        directory_fd,
-                                       GError                   **error);
+/* A user namespace that maps @owner and @group to those of the commands, or -1 with an error. */
+int sandbox_bubblewrap_identity_open_map (SandboxBubblewrapIdentity *self,
+                                          guint                      owner,
+                                          guint                      group,
+                                          GError                   **error);
+
+/* A detached mount of a directory or file for the agent, or -1 with an error. With a @map_fd of -1 everybody has
+ * the rights there that he has on the host. */
+int sandbox_bubblewrap_identity_mount (int      map_fd,
+                                       int      source_fd,
+                                       gboolean read_only,
+                                       GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxBubblewrapIdentity, sandbox_bubblewrap_identity_free)
 

@@ -15,9 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-/* What starts are made from lies above every number that one of them gets in bwrap. */
-#define HIGH_FD 64
-
 struct _SandboxBubblewrapLaunch
 {
   gatomicrefcount ref_count;
@@ -26,13 +23,18 @@ struct _SandboxBubblewrapLaunch
   int                        bwrap_fd;
   int                        agent_fd;
   int                        workspace_fd;
-  int                        file_fds[4];      /* passwd, group, hosts, nsswitch.conf */
-  int                        arguments_fds[2]; /* by share_network */
+  int                        file_fds[SANDBOX_BUBBLEWRAP_N_FILES]; /* that of the agent is agent_fd */
+  int                        arguments_fds[2];                     /* by share_network */
   guint64                    workspace_device;
   guint64                    workspace_inode;
   SandboxWorkspace          *workspace;
   SandboxBubblewrapIdentity *identity;
-  SandboxBubblewrapBind      bind;
+  SandboxBubblewrapManner    manner;
+  SandboxBubblewrapBind      workspace_bind;
+  char                      *workspace_target;
+  gboolean                   workspace_read_only;
+  SandboxBubblewrapSources  *sources;
+  SandboxBubblewrapPlan     *plan; /* the two differ in nothing that needs a descriptor or the agent */
 };
 
 SandboxBubblewrapLaunch *
@@ -56,16 +58,19 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
     sandbox_bubblewrap_fd_clear (&self->file_fds[i]);
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
     sandbox_bubblewrap_fd_clear (&self->arguments_fds[i]);
+  g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
+  g_clear_pointer (&self->sources, sandbox_bubblewrap_sources_free);
   g_clear_pointer (&self->identity, sandbox_bubblewrap_identity_free);
+  g_clear_pointer (&self->workspace_target, g_free);
   g_clear_pointer (&self->agent_path, g_free);
   g_clear_object (&self->workspace);
   g_free (self);
 }
 
-SandboxBubblewrapBind
-sandbox_bubblewrap_launch_get_bind (SandboxBubblewrapLaunch *self)
+gboolean
+sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self)
 {
-  return self->bind;
+  return self->plan->n_slots > 0;
 }
 
 /* The program that is about to get a root's trust: named absolutely, a regular file that nobody else can
@@ -91,7 +96,7 @@ sandbox_bubblewrap_launch_open_program (const char *path,
   else if ((info.st_uid != 0 && info.st_uid != geteuid ()) || (info.st_mode & 0022) != 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The %s “%s” could be changed by others", what, path);
-  else if ((high = fcntl (fd, F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+  else if ((high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The %s “%s” cannot be held open: %s", what, path, g_strerror (errno));
 
@@ -128,6 +133,15 @@ sandbox_bubblewrap_launch_check_devices (GError **error)
   return TRUE;
 }
 
+static gboolean
+sandbox_bubblewrap_launch_fail_files (GError **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The sandbox could not be built (step: files): %s", g_strerror (errno));
+
+  return FALSE;
+}
+
 /* A file that nobody changes any more. */
 static int
 sandbox_bubblewrap_launch_new_file (const char *name,
@@ -140,7 +154,7 @@ sandbox_bubblewrap_launch_new_file (const char *name,
       fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
     return -1;
 
-  return fcntl (fd, F_DUPFD_CLOEXEC, HIGH_FD);
+  return fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
 }
 
 /* What programs look up about their user: the sandbox knows its own, root and nobody. */
@@ -148,79 +162,66 @@ static gboolean
 sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
                                       SandboxProfile          *profile)
 {
-  guint             uid = sandbox_profile_get_guest_uid (profile);
-  guint             gid = sandbox_profile_get_guest_gid (profile);
-  g_autofree char  *user = uid != 0 ? g_strdup_printf ("sandbox:x:%u:%u:sandbox:" SANDBOX_WORKSPACE_PATH ":/bin/sh\n", uid, gid) : g_strdup ("");
-  g_autofree char  *group = gid != 0 ? g_strdup_printf ("sandbox:x:%u:\n", gid) : g_strdup ("");
-  g_autofree char  *passwd = g_strconcat ("root:x:0:0:root:" SANDBOX_WORKSPACE_PATH ":/bin/sh\n", user,
-                                          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", NULL);
-  g_autofree char  *groups = g_strconcat ("root:x:0:\n", group, "nogroup:x:65534:\n", NULL);
-  const char *const names[] = { "passwd", "group", "hosts", "nsswitch.conf" };
-  const char *const texts[] = {
-    passwd, groups,
-    "127.0.0.1 localhost sandbox\n::1 localhost\n",
-    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n"
+  guint uid = sandbox_profile_get_guest_uid (profile);
+  guint gid = sandbox_profile_get_guest_gid (profile);
+  /* What would end the field is no home. */
+  const char      *home = strpbrk (self->workspace_target, ":\n") == NULL ? self->workspace_target : "/";
+  g_autofree char *user = uid != 0 ? g_strdup_printf ("sandbox:x:%u:%u:sandbox:%s:/bin/sh\n", uid, gid, home) : g_strdup ("");
+  g_autofree char *group = gid != 0 ? g_strdup_printf ("sandbox:x:%u:\n", gid) : g_strdup ("");
+  g_autofree char *passwd = g_strconcat ("root:x:0:0:root:", home, ":/bin/sh\n", user,
+                                         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", NULL);
+  g_autofree char *groups = g_strconcat ("root:x:0:\n", group, "nogroup:x:65534:\n", NULL);
+  const struct
+  {
+    SandboxBubblewrapFile file;
+    const char           *name;
+    const char           *text;
+  } files[] = {
+    { SANDBOX_BUBBLEWRAP_FILE_PASSWD, "passwd", passwd },
+    { SANDBOX_BUBBLEWRAP_FILE_GROUP, "group", groups },
+    { SANDBOX_BUBBLEWRAP_FILE_HOSTS, "hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n" },
+    { SANDBOX_BUBBLEWRAP_FILE_NSSWITCH, "nsswitch.conf",
+      "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
   };
 
-  for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
     {
-      self->file_fds[i] = sandbox_bubblewrap_launch_new_file (names[i], texts[i], strlen (texts[i]));
-      if (self->file_fds[i] < 0)
+      int fd = sandbox_bubblewrap_launch_new_file (files[i].name, files[i].text, strlen (files[i].text));
+
+      if (fd < 0)
         return FALSE;
+      self->file_fds[files[i].file] = fd;
     }
 
   return TRUE;
 }
 
-/* The sources are resolved here: in the sandbox every place is a directory or link of our own making. */
 static gboolean
 sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
-                                          SandboxProfile          *profile)
+                                          SandboxProfile          *profile,
+                                          GError                 **error)
 {
-  static const char *const paths[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
-  g_autoptr (SandboxLimits) limits = NULL;
-  g_autoptr (GPtrArray) links = g_ptr_array_new_with_free_func (g_free);
-  SandboxBubblewrapRoot roots[G_N_ELEMENTS (paths)];
-  SandboxBubblewrapView view = {
-    .bind = self->bind,
-    .workspace_path = sandbox_workspace_get_path (self->workspace),
-    .guest_uid = sandbox_profile_get_guest_uid (profile),
-    .guest_gid = sandbox_profile_get_guest_gid (profile),
-    .roots = roots,
-  };
-
-  if (sandbox_profile_get_limits (profile) != NULL)
-    limits = g_object_ref (sandbox_profile_get_limits (profile));
-  else
-    limits = sandbox_limits_new ();
-  view.tmp_bytes = sandbox_limits_get_tmp_bytes (limits);
-  view.shm_bytes = sandbox_limits_get_shm_bytes (limits);
-
-  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
-    {
-      SandboxBubblewrapRoot *root = &roots[view.n_roots];
-
-      if (!g_file_test (paths[i], G_FILE_TEST_IS_DIR))
-        continue;
-      root->path = paths[i];
-      root->link_target = g_file_read_link (paths[i], NULL);
-      if (root->link_target != NULL)
-        g_ptr_array_add (links, root->link_target);
-      view.n_roots++;
-    }
-
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
     {
+      const SandboxBubblewrapNamespaces namespaces = {
+        .share_network = i == 1,
+        .guest_uid = sandbox_profile_get_guest_uid (profile),
+        .guest_gid = sandbox_profile_get_guest_gid (profile),
+      };
       g_autoptr (GBytes) arguments = NULL;
       const char *data = NULL;
       gsize       size = 0;
 
-      view.share_network = i == 1;
-      arguments = sandbox_bubblewrap_arguments_new (&view);
+      g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
+      self->plan = sandbox_bubblewrap_sources_plan (self->sources, profile, self->manner.proc, namespaces.share_network,
+                                                    self->workspace_bind, sandbox_workspace_get_path (self->workspace), error);
+      if (self->plan == NULL)
+        return FALSE;
+      arguments = sandbox_bubblewrap_arguments_new (&namespaces, self->plan);
       data = g_bytes_get_data (arguments, &size);
       self->arguments_fds[i] = sandbox_bubblewrap_launch_new_file ("arguments", data, size);
       if (self->arguments_fds[i] < 0)
-        return FALSE;
+        return sandbox_bubblewrap_launch_fail_files (error);
     }
 
   return TRUE;
@@ -233,7 +234,7 @@ sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
   g_auto (SandboxBubblewrapFd) fd = sandbox_workspace_dup_fd (workspace, error);
   int high = -1;
 
-  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The workspace cannot be held open: %s", g_strerror (errno));
 
@@ -241,11 +242,12 @@ sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
 }
 
 SandboxBubblewrapLaunch *
-sandbox_bubblewrap_launch_new (const char           *executable,
-                               SandboxWorkspace     *workspace,
-                               SandboxProfile       *profile,
-                               SandboxBubblewrapBind bind,
-                               GError              **error)
+sandbox_bubblewrap_launch_new (const char                    *executable,
+                               SandboxWorkspace              *workspace,
+                               SandboxProfile                *profile,
+                               const char                    *state_directory,
+                               const SandboxBubblewrapManner *manner,
+                               GError                       **error)
 {
   g_autoptr (SandboxBubblewrapLaunch) self = g_new0 (SandboxBubblewrapLaunch, 1);
   struct stat info;
@@ -261,6 +263,9 @@ sandbox_bubblewrap_launch_new (const char           *executable,
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
     self->arguments_fds[i] = -1;
   self->workspace = g_object_ref (workspace);
+  self->workspace_target = g_strdup (sandbox_profile_get_workspace_target (profile));
+  self->workspace_read_only = sandbox_profile_get_workspace_read_only (profile);
+  self->manner = *manner;
 
   if ((self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
       (self->agent_path = sandbox_get_agent_path (error)) == NULL ||
@@ -268,18 +273,18 @@ sandbox_bubblewrap_launch_new (const char           *executable,
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
       (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
-      (self->identity = sandbox_bubblewrap_identity_new (workspace, error)) == NULL)
+      (self->identity = sandbox_bubblewrap_identity_new (workspace, error)) == NULL ||
+      (self->sources = sandbox_bubblewrap_sources_new (profile, state_directory, self->identity, manner->bind, error)) == NULL)
     return NULL;
 
-  self->bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : bind;
-  if (fstat (self->workspace_fd, &info) < 0 ||
-      !sandbox_bubblewrap_launch_make_files (self, profile) ||
-      !sandbox_bubblewrap_launch_make_arguments (self, profile))
+  if (fstat (self->workspace_fd, &info) < 0 || !sandbox_bubblewrap_launch_make_files (self, profile))
     {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                   "The sandbox could not be built (step: files): %s", g_strerror (errno));
+      sandbox_bubblewrap_launch_fail_files (error);
       return NULL;
     }
+  self->workspace_bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner->bind;
+  if (!sandbox_bubblewrap_launch_make_arguments (self, profile, error))
+    return NULL;
   self->workspace_device = info.st_dev;
   self->workspace_inode = info.st_ino;
 
@@ -291,6 +296,17 @@ sandbox_bubblewrap_launch_new (const char           *executable,
     }
 
   return g_steal_pointer (&self);
+}
+
+/* What is at a step that binds something of the profile's, or the workspace. */
+static SandboxBubblewrapSource
+sandbox_bubblewrap_launch_get_source (SandboxBubblewrapLaunch     *self,
+                                      const SandboxBubblewrapStep *step)
+{
+  if (step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE)
+    return (SandboxBubblewrapSource){ .fd = self->workspace_fd, .map_fd = self->identity->map_fd };
+
+  return g_array_index (self->sources->mounts, SandboxBubblewrapSource, step->index);
 }
 
 /* Opened anew in the child, for an offset of its own. */
@@ -319,11 +335,17 @@ sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
   posix_spawn_file_actions_adddup2 (actions, agent_socket, SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   posix_spawn_file_actions_adddup2 (actions, self->bwrap_fd, SANDBOX_BUBBLEWRAP_FD_BWRAP);
   sandbox_bubblewrap_launch_add_file (actions, self->arguments_fds[share_network ? 1 : 0], SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
-  sandbox_bubblewrap_launch_add_file (actions, self->agent_fd, SANDBOX_BUBBLEWRAP_FD_AGENT);
-  for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
-    sandbox_bubblewrap_launch_add_file (actions, self->file_fds[i], SANDBOX_BUBBLEWRAP_FD_PASSWD + (int) i);
-  if (self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD)
-    posix_spawn_file_actions_adddup2 (actions, self->workspace_fd, SANDBOX_BUBBLEWRAP_FD_WORKSPACE);
+  for (int i = 0; i < SANDBOX_BUBBLEWRAP_N_FILES; i++)
+    sandbox_bubblewrap_launch_add_file (actions, i == SANDBOX_BUBBLEWRAP_FILE_AGENT ? self->agent_fd : self->file_fds[i],
+                                        SANDBOX_BUBBLEWRAP_FD_FILES + i);
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_BIND && step->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD)
+        posix_spawn_file_actions_adddup2 (actions, sandbox_bubblewrap_launch_get_source (self, step).fd,
+                                          SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) step->slot);
+    }
 }
 
 static gboolean
@@ -339,8 +361,7 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   g_autofree char           *uid = identity->uid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->uid);
   g_autofree char           *gid = identity->gid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->gid);
   g_autofree char           *program = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_BWRAP);
-  const int                  end = self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD ? SANDBOX_BUBBLEWRAP_FD_END : SANDBOX_BUBBLEWRAP_FD_WORKSPACE;
-  g_autofree char           *keep = g_strdup_printf ("%d", end - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
+  g_autofree char           *keep = g_strdup_printf ("%u", SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   g_autofree char           *arguments = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
   g_autofree char           *socket_number = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   const char *const          argv[] = {
@@ -387,13 +408,37 @@ sandbox_bubblewrap_launch_lift (int *fd)
 {
   int high = -1;
 
-  if (*fd >= SANDBOX_BUBBLEWRAP_FD_END)
+  if (*fd >= SANDBOX_BUBBLEWRAP_HIGH_FD)
     return TRUE;
-  high = fcntl (*fd, F_DUPFD_CLOEXEC, HIGH_FD);
+  high = fcntl (*fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
   if (high < 0)
     return FALSE;
   sandbox_bubblewrap_fd_clear (fd);
   *fd = high;
+
+  return TRUE;
+}
+
+/* What bwrap, which is not root, cannot come to. */
+static gboolean
+sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
+                                      SandboxAgentChannel     *channel,
+                                      GError                 **error)
+{
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+      SandboxBubblewrapSource      source;
+      int                          mount_fd = -1;
+
+      if (step->kind != SANDBOX_BUBBLEWRAP_STEP_BIND || step->bind != SANDBOX_BUBBLEWRAP_BIND_BY_AGENT)
+        continue;
+      source = sandbox_bubblewrap_launch_get_source (self, step);
+      mount_fd = sandbox_bubblewrap_identity_mount (source.map_fd, source.fd, step->read_only, error);
+      if (mount_fd < 0)
+        return FALSE;
+      sandbox_agent_channel_take_mount (channel, step->target, mount_fd, step->read_only);
+    }
 
   return TRUE;
 }
@@ -404,17 +449,20 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                  GError                 **error)
 {
   g_autoptr (SandboxAgentChannel) channel = NULL;
-  int      sockets[2] = { -1, -1 };
-  int      words[2] = { -1, -1 };
-  int      pid_fd = -1;
-  int      mount_fd = -1;
-  pid_t    pid = -1;
-  gboolean spawned = FALSE;
+  int                      sockets[2] = { -1, -1 };
+  int                      words[2] = { -1, -1 };
+  int                      pid_fd = -1;
+  pid_t                    pid = -1;
+  gboolean                 spawned = FALSE;
+  SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID;
 
-  if (!sandbox_workspace_check (self->workspace, error))
-    return NULL;
-  if (self->bind == SANDBOX_BUBBLEWRAP_BIND_BY_AGENT &&
-      (mount_fd = sandbox_bubblewrap_identity_mount (self->identity, self->workspace_fd, error)) < 0)
+  if (self->manner.forbid_userns)
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS;
+  if (self->manner.proc != SANDBOX_PROC_MODE_FRESH)
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC;
+
+  if (!sandbox_workspace_check (self->workspace, error) ||
+      !sandbox_bubblewrap_sources_check (self->sources, error))
     return NULL;
 
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
@@ -432,17 +480,13 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
     pid_fd = (int) syscall (SYS_pidfd_open, pid, 0);
   if (pid_fd >= 0)
     {
-      channel = sandbox_agent_channel_new_take_fd (sockets[0],
-                                                   SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS |
-                                                       SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS |
-                                                       SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID);
+      channel = sandbox_agent_channel_new_take_fd (sockets[0], flags);
       sandbox_agent_channel_take_launcher (channel, pid_fd, words[0]);
       if (self->identity->uid != G_MAXUINT)
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
-      sandbox_agent_channel_set_workspace (channel, self->workspace_device, self->workspace_inode);
-      if (mount_fd >= 0)
-        sandbox_agent_channel_take_workspace_mount (channel, mount_fd);
-      return g_steal_pointer (&channel);
+      sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);
+      /* On failure the channel ends what has been started. */
+      return sandbox_bubblewrap_launch_add_mounts (self, channel, error) ? g_steal_pointer (&channel) : NULL;
     }
 
   if (spawned)
@@ -450,7 +494,6 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                  "The sandbox could not be built (step: launcher): %s", g_strerror (errno));
   sandbox_bubblewrap_fd_close (sockets[0]);
   sandbox_bubblewrap_fd_close (words[0]);
-  sandbox_bubblewrap_fd_close (mount_fd);
 
   return NULL;
 }

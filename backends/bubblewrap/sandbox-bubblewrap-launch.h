@@ -5,6 +5,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-identity.h"
+#include "sandbox-bubblewrap-sources.h"
 
 G_BEGIN_DECLS
 
@@ -12,16 +13,26 @@ G_BEGIN_DECLS
  * worker. */
 typedef struct _SandboxBubblewrapLaunch SandboxBubblewrapLaunch;
 
+/* How a sandbox is built where there is more than one way. */
+typedef struct
+{
+  SandboxBubblewrapBind bind;          /* of what bwrap binds: BY_FD or BY_PATH */
+  SandboxProcMode       proc;          /* never AUTO */
+  gboolean              forbid_userns; /* by the kernel, not only by the filter */
+} SandboxBubblewrapManner;
+
 /* Opens and verifies everything that a start needs. May block. */
-SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char           *executable,
-                                                        SandboxWorkspace     *workspace,
-                                                        SandboxProfile       *profile,
-                                                        SandboxBubblewrapBind bind,
-                                                        GError              **error);
+SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char                    *executable,
+                                                        SandboxWorkspace              *workspace,
+                                                        SandboxProfile                *profile,
+                                                        const char                    *state_directory,
+                                                        const SandboxBubblewrapManner *manner,
+                                                        GError                       **error);
 SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_ref (SandboxBubblewrapLaunch *self);
 void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self);
 
-SandboxBubblewrapBind sandbox_bubblewrap_launch_get_bind (SandboxBubblewrapLaunch *self);
+/* Whether bwrap is given something by descriptor. */
+gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);
 
 /* Starts bwrap, which builds a sandbox with a waiting agent. On the worker only: the sandbox dies with the
  * thread that started it. */

@@ -40,15 +40,34 @@ struct _SandboxAgentChannel
 
   int                      socket_fd;
   SandboxAgentChannelFlags flags;
+  char                    *workspace_target;
   guint64                  workspace_device;
   guint64                  workspace_inode;
-  int                      mount_fd;
+  GArray                  *mounts;      /* of SandboxAgentChannelMount */
   int                      launcher_fd; /* pidfd of our child */
   int                      words_fd;    /* what it says */
   guint                    uid;         /* of the commands, or G_MAXUINT for that of the host */
   guint                    gid;
   siginfo_t                launcher_end;
 };
+
+G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX);
+
+typedef struct
+{
+  char    *target;
+  int      fd;
+  gboolean read_only;
+} SandboxAgentChannelMount;
+
+static void
+sandbox_agent_channel_clear_mount (gpointer data)
+{
+  SandboxAgentChannelMount *mount = data;
+
+  g_free (mount->target);
+  sandbox_clear_fd (&mount->fd);
+}
 
 G_DEFINE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, G_TYPE_OBJECT)
 
@@ -127,8 +146,9 @@ sandbox_agent_channel_finalize (GObject *object)
   SandboxAgentChannel *self = SANDBOX_AGENT_CHANNEL (object);
 
   sandbox_clear_fd (&self->socket_fd);
-  sandbox_clear_fd (&self->mount_fd);
   sandbox_clear_fd (&self->words_fd);
+  g_array_unref (self->mounts);
+  g_free (self->workspace_target);
 
   /* Nobody waits for the launcher any more, but our child has to be reaped. */
   if (self->launcher_fd >= 0 && self->launcher_end.si_pid == 0)
@@ -155,7 +175,9 @@ static void
 sandbox_agent_channel_init (SandboxAgentChannel *self)
 {
   self->socket_fd = -1;
-  self->mount_fd = -1;
+  self->workspace_target = g_strdup (SANDBOX_WORKSPACE_PATH);
+  self->mounts = g_array_new (FALSE, FALSE, sizeof (SandboxAgentChannelMount));
+  g_array_set_clear_func (self->mounts, sandbox_agent_channel_clear_mount);
   self->launcher_fd = -1;
   self->words_fd = -1;
   self->uid = G_MAXUINT;
@@ -191,42 +213,57 @@ sandbox_agent_channel_new_take_fd (int                      socket_fd,
 /**
  * sandbox_agent_channel_set_workspace:
  * @self: a channel
+ * @target: the absolute path of the workspace in the guest
  * @device: the device number of the workspace directory
  * @inode: its inode number, or 0 to check nothing
  *
- * Sets which directory the agent must find as its workspace. With another one it runs nothing.
+ * Sets which directory the agent must find as its workspace, and where. With another one it runs nothing.
  *
  * Since: 1.0
  */
 void
 sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
+                                     const char          *target,
                                      guint64              device,
                                      guint64              inode)
 {
   g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (target != NULL && target[0] == '/');
 
+  g_free (self->workspace_target);
+  self->workspace_target = g_strdup (target);
   self->workspace_device = device;
   self->workspace_inode = inode;
 }
 
 /**
- * sandbox_agent_channel_take_workspace_mount:
+ * sandbox_agent_channel_take_mount:
  * @self: a channel
- * @mount_fd: a detached mount, which the plan takes over
+ * @target: where, an absolute path in the guest; there has to be something of the same kind already
+ * @mount_fd: a detached mount, which the channel takes over
+ * @read_only: whether it becomes read-only
  *
- * Sets the mount that the agent attaches as its workspace.
+ * Adds a mount that the agent attaches before any command runs, after those that were added before it.
+ *
+ * There are at most %SANDBOX_AGENT_CHANNEL_MAX_MOUNTS.
  *
  * Since: 1.0
  */
 void
-sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
-                                            int                  mount_fd)
+sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
+                                  const char          *target,
+                                  int                  mount_fd,
+                                  gboolean             read_only)
 {
-  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
-  g_return_if_fail (mount_fd >= 0);
+  SandboxAgentChannelMount mount = { NULL, mount_fd, read_only };
 
-  sandbox_clear_fd (&self->mount_fd);
-  self->mount_fd = mount_fd;
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (target != NULL && target[0] == '/');
+  g_return_if_fail (mount_fd >= 0);
+  g_return_if_fail (self->mounts->len < SANDBOX_AGENT_CHANNEL_MAX_MOUNTS);
+
+  mount.target = g_strdup (target);
+  g_array_append_val (self->mounts, mount);
 }
 
 /**
@@ -307,17 +344,22 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_FORBID_USERNS;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
-  packet.setup.workspace = SANDBOX_WORKSPACE_PATH;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_NO_PROC;
+  packet.setup.workspace = self->workspace_target;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;
   packet.setup.filter = g_bytes_get_data (filter, &size);
   packet.setup.n_instructions = size / SANDBOX_AGENT_INSTRUCTION_SIZE;
-  if (self->mount_fd >= 0)
+  packet.setup.n_mounts = self->mounts->len;
+  packet.n_fds = self->mounts->len;
+  for (guint i = 0; i < self->mounts->len; i++)
     {
-      packet.setup.n_mounts = 1;
-      packet.setup.mounts[0].target = SANDBOX_WORKSPACE_PATH;
-      packet.n_fds = 1;
-      packet.fds[0] = self->mount_fd;
+      const SandboxAgentChannelMount *mount = &g_array_index (self->mounts, SandboxAgentChannelMount, i);
+
+      packet.setup.mounts[i].target = mount->target;
+      packet.setup.mounts[i].flags = mount->read_only ? SANDBOX_AGENT_MOUNT_READ_ONLY : 0;
+      packet.fds[i] = mount->fd;
     }
 
   buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
@@ -329,7 +371,7 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                    "The agent cannot be told what to prepare: %s", g_strerror (errno));
       return FALSE;
     }
-  sandbox_clear_fd (&self->mount_fd);
+  g_array_set_size (self->mounts, 0);
 
   return TRUE;
 }

@@ -17,6 +17,7 @@ G_BEGIN_DECLS
  * @SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS: the agent mounts a devpts of its own on `/dev/pts`
  * @SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID: commands cannot make files set-user-ID or set-group-ID; for
  *   workspaces whose files belong to a user of the host
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC: the sandbox has no procfs, and gets none
  *
  * What an agent prepares before it starts a command.
  *
@@ -28,7 +29,17 @@ typedef enum /*< flags >*/
   SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS = 1 << 0,
   SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS = 1 << 1,
   SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID = 1 << 2,
+  SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC = 1 << 3,
 } SandboxAgentChannelFlags;
+
+/**
+ * SANDBOX_AGENT_CHANNEL_MAX_MOUNTS:
+ *
+ * How many mounts an agent takes.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_MAX_MOUNTS 8
 
 #define SANDBOX_TYPE_AGENT_CHANNEL (sandbox_agent_channel_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
@@ -40,11 +51,14 @@ SandboxAgentChannel *sandbox_agent_channel_new_take_fd (int                     
 
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
+                                          const char          *target,
                                           guint64              device,
                                           guint64              inode);
 SANDBOX_AVAILABLE_IN_1_0
-void sandbox_agent_channel_take_workspace_mount (SandboxAgentChannel *self,
-                                                 int                  mount_fd);
+void sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
+                                       const char          *target,
+                                       int                  mount_fd,
+                                       gboolean             read_only);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
                                       guint                uid,

@@ -143,7 +143,8 @@ read_setup (Reader            *reader,
             SandboxAgentSetup *setup,
             uint32_t          *n_fds)
 {
-  const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
+  const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
+                         SANDBOX_AGENT_SETUP_NO_PROC;
 
   setup->flags = reader_get_u32 (reader);
   setup->n_mounts = reader_get_u32 (reader);

@@ -92,6 +92,7 @@ typedef enum
   SANDBOX_AGENT_SETUP_FORBID_USERNS = 1 << 0,  /* 0 to /proc/sys/user/max_user_namespaces; needs CAP_SYS_RESOURCE */
   SANDBOX_AGENT_SETUP_HOLD_LOCK = 1 << 1,      /* the last descriptor stays open as long as the sandbox lives */
   SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS = 1 << 2, /* a new devpts on /dev/pts (which must exist); needs CAP_SYS_ADMIN */
+  SANDBOX_AGENT_SETUP_NO_PROC = 1 << 3,        /* /proc is no procfs; one is mounted there only for FORBID_USERNS */
 } SandboxAgentSetupFlags;
 
 typedef enum

@@ -10,9 +10,11 @@
 #include "sandbox-driver-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-handle-private.h"
+#include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker-private.h"
+#include "sandbox-workspace-path.h"
 #include "sandbox-workspace.h"
 
 /* Building and proving a sandbox takes real starts of programs, on a busy host too. */
@@ -119,7 +121,22 @@ sandbox_backend_probe (SandboxBackend *self,
  *
  * Tells as JSON what would be started, for audits and tests. Starts nothing.
  *
- * Fails with %SANDBOX_ERROR_NOT_SUPPORTED when the backend does not tell its plans.
+ * Of the environment it has only the names. The same command and options give the same text as long as
+ * the host does not change. The bubblewrap backend tells
+ *
+ * - `executable` and `arguments`: bwrap, and what it is told; numbers in there are of descriptors,
+ * - `command`, `cwd`, `environment`, `timeout-ms` and `limits` (0 for what is unset) of the command,
+ * - `view`, `proc` and `self-exe` of the profile,
+ * - `mounts`: everything in the guest in the order in which it is put there, with `target`, `source` (a path of the
+ *   host, or the text of a link) and `mode`: `read-only`, `read-write`, `mask`, `directory`, `memory` (with its
+ *   `bytes`), `link`, `device`, `proc` or `generated`,
+ * - `network`: `none` or `host`,
+ * - `identity`: `host` is `caller` for commands that run as this user and `session` for those that get a user of
+ *   their own, and the user and group that they see as theirs.
+ *
+ * Fails as a session of these options would when they cannot be had, with %SANDBOX_ERROR_PATH when the working
+ * directory is outside of the workspace, and with %SANDBOX_ERROR_NOT_SUPPORTED when the backend does not tell
+ * its plans.
  *
  * Returns: (transfer full): the plan
  *
@@ -133,6 +150,9 @@ sandbox_backend_plan (SandboxBackend       *self,
 {
   g_autoptr (SandboxCommand) frozen_command = NULL;
   g_autoptr (SandboxCreateOptions) frozen_options = NULL;
+  g_autofree char *bytes = NULL;
+  g_autofree char *cwd = NULL;
+  SandboxProfile  *profile = NULL;
 
   g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
@@ -142,8 +162,17 @@ sandbox_backend_plan (SandboxBackend       *self,
       !sandbox_create_options_validate (options, error))
     return NULL;
 
-  frozen_command = sandbox_command_freeze (command);
   frozen_options = sandbox_create_options_freeze (options);
+  profile = sandbox_create_options_get_profile (frozen_options);
+  bytes = sandbox_path_resolve (sandbox_command_get_cwd (command),
+                                profile != NULL ? sandbox_profile_get_workspace_target (profile) : SANDBOX_WORKSPACE_PATH,
+                                error);
+  if (bytes == NULL)
+    return NULL;
+
+  cwd = sandbox_path_escape (bytes);
+  frozen_command = sandbox_command_freeze_for_driver (command, cwd,
+                                                      profile != NULL ? sandbox_profile_get_limits (profile) : NULL, FALSE);
 
   return SANDBOX_BACKEND_GET_CLASS (self)->plan (self, frozen_command, frozen_options, error);
 }

@@ -14,6 +14,7 @@
 #include <sandbox-glib.h>
 
 #include "sandbox-bubblewrap-arguments.h"
+#include "sandbox-bubblewrap-sources.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ struct _Bench
   SandboxCommand *command;
   GBytes         *content;
   GPtrArray      *bare_argv;
-  int             bare_fds[SANDBOX_BUBBLEWRAP_FD_END];
+  int             bare_fds[SANDBOX_BUBBLEWRAP_FD_SLOTS];
   BenchHost       hosts[2]; /* without and with a heap */
 };
 
@@ -195,36 +196,30 @@ static void
 bench_prepare_bare (Bench *self)
 {
   static const char *const files[] = {
-    [SANDBOX_BUBBLEWRAP_FD_PASSWD] = "root:x:0:0:root:/workspace:/bin/sh\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n",
-    [SANDBOX_BUBBLEWRAP_FD_GROUP] = "root:x:0:\nsandbox:x:1000:\n",
-    [SANDBOX_BUBBLEWRAP_FD_HOSTS] = "127.0.0.1 localhost sandbox\n",
-    [SANDBOX_BUBBLEWRAP_FD_NSSWITCH] = "passwd: files\ngroup: files\nhosts: files dns\n",
+    [SANDBOX_BUBBLEWRAP_FD_FILES + SANDBOX_BUBBLEWRAP_FILE_PASSWD] = "root:x:0:0:root:/workspace:/bin/sh\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n",
+    [SANDBOX_BUBBLEWRAP_FD_FILES +
+        SANDBOX_BUBBLEWRAP_FILE_GROUP] = "root:x:0:\nsandbox:x:1000:\n",
+    [SANDBOX_BUBBLEWRAP_FD_FILES +
+        SANDBOX_BUBBLEWRAP_FILE_HOSTS] = "127.0.0.1 localhost sandbox\n",
+    [SANDBOX_BUBBLEWRAP_FD_FILES +
+        SANDBOX_BUBBLEWRAP_FILE_NSSWITCH] = "passwd: files\ngroup: files\nhosts: files dns\n",
   };
-  static const char *const paths[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
-  SandboxBubblewrapRoot    roots[G_N_ELEMENTS (paths)];
-  SandboxBubblewrapView    view = {
-       .bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH,
-       .workspace_path = self->directory,
-       .guest_uid = 1000,
-       .guest_gid = 1000,
-       .tmp_bytes = 268435456,
-       .shm_bytes = 16777216,
-       .roots = roots,
-  };
-  g_autoptr (GPtrArray) links = g_ptr_array_new_with_free_func (g_free);
+  const SandboxBubblewrapNamespaces namespaces = { .guest_uid = 1000, .guest_gid = 1000 };
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxBubblewrapSources) sources = NULL;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
   g_autoptr (GBytes) arguments = NULL;
+  g_autoptr (GError) error = NULL;
   const char *at = NULL;
   const char *end = NULL;
   gsize       size = 0;
 
-  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
-    if (g_file_test (paths[i], G_FILE_TEST_IS_DIR))
-      {
-        roots[view.n_roots].path = paths[i];
-        roots[view.n_roots].link_target = g_file_read_link (paths[i], NULL);
-        g_ptr_array_add (links, roots[view.n_roots++].link_target);
-      }
-  arguments = sandbox_bubblewrap_arguments_new (&view);
+  sources = sandbox_bubblewrap_sources_new (profile, NULL, NULL, SANDBOX_BUBBLEWRAP_BIND_BY_PATH, &error);
+  if (sources != NULL)
+    plan = sandbox_bubblewrap_sources_plan (sources, profile, SANDBOX_PROC_MODE_FRESH, FALSE,
+                                            SANDBOX_BUBBLEWRAP_BIND_BY_PATH, self->directory, &error);
+  bench_check (plan != NULL, "plan", error);
+  arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
 
   self->bare_argv = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (self->bare_argv, g_strdup ("bwrap"));
@@ -239,7 +234,7 @@ bench_prepare_bare (Bench *self)
   g_ptr_array_add (self->bare_argv, g_strdup ("/usr/bin/true"));
   g_ptr_array_add (self->bare_argv, NULL);
 
-  for (guint i = 0; i < SANDBOX_BUBBLEWRAP_FD_END; i++)
+  for (guint i = 0; i < SANDBOX_BUBBLEWRAP_FD_SLOTS; i++)
     {
       const char *text = i < G_N_ELEMENTS (files) ? files[i] : NULL;
       int         fd = -1;

@@ -1444,7 +1444,6 @@ static const Driver drivers[] = {
       .translate = translate_to_posix,
       .needs_workspace = TRUE,
       .refuses_allow_list = TRUE,
-      .refuses_plan = TRUE,
       .least_grade = SANDBOX_GRADE_FULL,
   },
 };

@@ -1103,6 +1103,9 @@ test_namespaces (Fixture      *fixture,
 {
   assert_output (fixture, &(Options){ .script = "unshare -U true 2>&1; cat /proc/sys/user/max_user_namespaces; echo 5 2>/dev/null >/proc/sys/user/max_user_namespaces || echo kept" },
                  "unshare: unshare failed: No space left on device\n0\nkept\n");
+  /* Through a procfs of the agent's own, of which nothing is left. */
+  assert_output (fixture, &(Options){ .script = "unshare -U true 2>&1; grep -c ' /proc ' /proc/self/mounts", .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_NO_PROC },
+                 "unshare: unshare failed: No space left on device\n1\n");
   assert_output (fixture, &(Options){ .script = "touch /x /dev/x /run/x 2>/dev/null; ls -d /x /dev/x /run/x 2>/dev/null; python3 -c 'import pty; pty.spawn([\"tty\"])'" }, "/dev/pts/0\r\n");
 }
 

@@ -33,13 +33,22 @@ session_attach (int                      mount_fd,
 }
 
 static bool
-session_forbid_userns (void)
+session_forbid_userns (bool proc_is_empty)
 {
-  int  fd = open ("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  bool good = fd >= 0 && write (fd, "0", 1) == 1;
+  int  fd, error;
+  bool good;
 
+  /* The number is the namespace's, whatever procfs it is written through: one that the guest never sees will do. */
+  if (proc_is_empty && mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+    return false;
+  fd = open ("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  good = fd >= 0 && write (fd, "0", 1) == 1;
+  error = errno;
   if (fd >= 0)
     close (fd);
+  if (proc_is_empty && umount2 ("/proc", MNT_DETACH) < 0)
+    return false;
+  errno = error;
   return good;
 }
 
@@ -96,7 +105,7 @@ agent_session_prepare (AgentSession             *self,
     }
   if (!session_open_workspace (self, setup, failed))
     return false;
-  if ((setup->flags & SANDBOX_AGENT_SETUP_FORBID_USERNS) != 0 && !session_forbid_userns ())
+  if ((setup->flags & SANDBOX_AGENT_SETUP_FORBID_USERNS) != 0 && !session_forbid_userns ((setup->flags & SANDBOX_AGENT_SETUP_NO_PROC) != 0))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
       return false;

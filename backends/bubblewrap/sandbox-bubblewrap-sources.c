@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-sources.h"
+
+#include "sandbox-bubblewrap-fd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define RESOLVER "/etc/resolv.conf"
+#define SECRETS_DIRECTORY "/etc"
+#define SECRETS_LEVELS 4
+#define MAX_SECRETS 128
+
+static void
+sandbox_bubblewrap_source_clear (gpointer data)
+{
+  SandboxBubblewrapSource *source = data;
+
+  sandbox_bubblewrap_fd_clear (&source->fd);
+  sandbox_bubblewrap_fd_clear (&source->map_fd);
+  free (source->path);
+}
+
+void
+sandbox_bubblewrap_sources_free (SandboxBubblewrapSources *self)
+{
+  g_array_unref (self->mounts);
+  g_strfreev (self->secrets);
+  free (self->state_directory);
+  free (self->resolver);
+  g_free (self);
+}
+
+static gboolean
+sandbox_bubblewrap_source_fail (GError     **error,
+                                SandboxError code,
+                                const char  *path,
+                                const char  *problem)
+{
+  g_set_error (error, SANDBOX_ERROR, code, "The mount source “%s” %s", path, problem);
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_bubblewrap_source_is_within (const char *path,
+                                     const char *directory)
+{
+  gsize length = strlen (directory);
+
+  return strncmp (path, directory, length) == 0 &&
+         (directory[length - 1] == '/' || path[length] == '\0' || path[length] == '/');
+}
+
+/* Whether commands that run as @identity have these rights, of 7. They are in no other group than their own. */
+static gboolean
+sandbox_bubblewrap_source_allows (const struct stat         *info,
+                                  SandboxBubblewrapIdentity *identity,
+                                  mode_t                     rights)
+{
+  mode_t mode = info->st_mode;
+
+  if (identity != NULL && info->st_uid == identity->uid)
+    mode >>= 6;
+  else if (identity != NULL && info->st_gid == identity->gid)
+    mode >>= 3;
+
+  return (mode & rights) == rights;
+}
+
+/* Whether bwrap, run as @identity, comes to @path by name. */
+static gboolean
+sandbox_bubblewrap_source_is_reachable (const char                *path,
+                                        SandboxBubblewrapIdentity *identity)
+{
+  g_autofree char *above = g_strdup (path);
+  struct stat      info;
+
+  for (char *slash = strrchr (above, '/'); slash != NULL; slash = strrchr (above, '/'))
+    {
+      *slash = '\0';
+      if (stat (above[0] != '\0' ? above : "/", &info) < 0 || !sandbox_bubblewrap_source_allows (&info, identity, 1))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
+/* A procfs shows the processes of the host, wherever it is mounted; a bind takes what is mounted below along. */
+static gboolean
+sandbox_bubblewrap_source_check_proc (const char *path,
+                                      int         fd,
+                                      GError    **error)
+{
+  g_autofree char *mounts = NULL;
+  g_auto (GStrv) lines = NULL;
+  struct statfs info;
+
+  if (fstatfs (fd, &info) < 0)
+    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_UNAVAILABLE, path, g_strerror (errno));
+  if (info.f_type == PROC_SUPER_MAGIC)
+    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "is of the host's procfs");
+
+  if (!g_file_get_contents ("/proc/self/mountinfo", &mounts, NULL, error))
+    return FALSE;
+  lines = g_strsplit (mounts, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      g_auto (GStrv) words = g_strsplit (lines[i], " ", -1);
+      g_autofree char *target = NULL;
+      const char      *type = strstr (lines[i], " - ");
+
+      if (g_strv_length (words) < 7 || type == NULL || !g_str_has_prefix (type + 3, "proc "))
+        continue;
+      target = g_strcompress (words[4]);
+      if (sandbox_bubblewrap_source_is_within (target, path))
+        return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "has a procfs of the host below it");
+    }
+
+  return TRUE;
+}
+
+/* Neither shows the other. */
+static gboolean
+sandbox_bubblewrap_source_check_apart (const char *path,
+                                       const char *other,
+                                       const char *problem,
+                                       GError    **error)
+{
+  if (other == NULL || (!sandbox_bubblewrap_source_is_within (path, other) && !sandbox_bubblewrap_source_is_within (other, path)))
+    return TRUE;
+
+  return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, problem);
+}
+
+static gboolean
+sandbox_bubblewrap_source_open (SandboxBubblewrapSource *source,
+                                const char              *path,
+                                struct stat             *info,
+                                GError                 **error)
+{
+  g_auto (SandboxBubblewrapFd) fd = -1;
+
+  source->path = realpath (path, NULL);
+  if (source->path != NULL)
+    fd = open (source->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd >= 0)
+    source->fd = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+  if (source->fd < 0 || fstat (source->fd, info) < 0)
+    {
+      int errsv = errno;
+
+      g_autofree char *problem = g_strdup_printf ("cannot be opened: %s", g_strerror (errsv));
+
+      return sandbox_bubblewrap_source_fail (error,
+                                             errsv == ENOENT || errsv == ENOTDIR ? SANDBOX_ERROR_NOT_FOUND
+                                             : errsv == EACCES                   ? SANDBOX_ERROR_DENIED
+                                                                                 : SANDBOX_ERROR_UNAVAILABLE,
+                                             path, problem);
+    }
+  if (!S_ISDIR (info->st_mode) && !S_ISREG (info->st_mode) && !S_ISSOCK (info->st_mode))
+    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "is neither a directory nor a file nor a socket");
+  source->is_directory = S_ISDIR (info->st_mode);
+
+  return TRUE;
+}
+
+/* How a host that is root hands it over: commands are somebody else. */
+static gboolean
+sandbox_bubblewrap_source_choose (SandboxBubblewrapSource   *source,
+                                  const struct stat         *info,
+                                  gboolean                   writable,
+                                  SandboxBubblewrapIdentity *identity,
+                                  GError                   **error)
+{
+  if (!writable)
+    {
+      if (!sandbox_bubblewrap_source_allows (info, identity, source->is_directory ? 5 : 4))
+        return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_DENIED, source->path,
+                                               "is not readable for every user, and so not for commands");
+      if (!sandbox_bubblewrap_source_is_reachable (source->path, identity))
+        source->bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+      return TRUE;
+    }
+
+  if (identity != NULL && (info->st_uid != identity->uid || info->st_gid != identity->gid))
+    {
+      int mount_fd = -1;
+
+      source->bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+      source->map_fd = sandbox_bubblewrap_identity_open_map (identity, info->st_uid, info->st_gid, error);
+      if (source->map_fd < 0)
+        return FALSE;
+      /* Whether it works depends on the file system. */
+      mount_fd = sandbox_bubblewrap_identity_mount (source->map_fd, source->fd, FALSE, error);
+      sandbox_bubblewrap_fd_close (mount_fd);
+      return mount_fd >= 0;
+    }
+  if (identity == NULL || !sandbox_bubblewrap_source_is_reachable (source->path, identity))
+    source->bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+
+  return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
+                                SandboxMount              *mount,
+                                SandboxBubblewrapIdentity *identity,
+                                SandboxBubblewrapBind      bind,
+                                GError                   **error)
+{
+  SandboxBubblewrapSource  empty = { .fd = -1, .map_fd = -1, .bind = bind };
+  SandboxBubblewrapSource *source = NULL;
+  const char              *path = sandbox_mount_get_source (mount);
+  struct stat              info;
+
+  g_array_append_val (self->mounts, empty);
+  source = &g_array_index (self->mounts, SandboxBubblewrapSource, self->mounts->len - 1);
+  if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_MASK)
+    return TRUE;
+
+  if (!sandbox_bubblewrap_source_open (source, path, &info, error) ||
+      !sandbox_bubblewrap_source_check_proc (source->path, source->fd, error) ||
+      !sandbox_bubblewrap_source_check_apart (source->path, self->state_directory,
+                                              "shows the state directory, or is in it", error) ||
+      !sandbox_bubblewrap_source_check_apart (source->path, SANDBOX_BUBBLEWRAP_CLAIMS,
+                                              "shows what this library keeps for all sessions", error))
+    return FALSE;
+
+  return geteuid () != 0 || (identity != NULL && identity->uid == G_MAXUINT) ||
+         sandbox_bubblewrap_source_choose (source, &info, sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE,
+                                           identity, error);
+}
+
+/* What commands could read there and not every user of this host: of our own, or by one of our groups. */
+static gboolean
+sandbox_bubblewrap_sources_is_secret (const char                *path,
+                                      const struct stat         *info,
+                                      SandboxBubblewrapIdentity *identity)
+{
+  const mode_t rights = S_ISDIR (info->st_mode) ? 5 : 4;
+
+  if ((info->st_mode & rights) == rights)
+    return FALSE;
+  if (geteuid () != 0 || (identity != NULL && identity->uid == G_MAXUINT))
+    return access (path, S_ISDIR (info->st_mode) ? X_OK : R_OK) == 0;
+
+  return sandbox_bubblewrap_source_allows (info, identity, S_ISDIR (info->st_mode) ? 1 : 4);
+}
+
+static void
+sandbox_bubblewrap_sources_find_secrets (const char                *directory,
+                                         guint                      levels,
+                                         SandboxBubblewrapIdentity *identity,
+                                         GPtrArray                 *secrets)
+{
+  g_autoptr (GDir) entries = g_dir_open (directory, 0, NULL);
+  const char *name = NULL;
+
+  while (entries != NULL && (name = g_dir_read_name (entries)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (directory, name, NULL);
+      struct stat      info;
+
+      if (lstat (path, &info) < 0 || S_ISLNK (info.st_mode))
+        continue;
+      if (sandbox_bubblewrap_sources_is_secret (path, &info, identity))
+        g_ptr_array_add (secrets, g_steal_pointer (&path));
+      else if (S_ISDIR (info.st_mode) && levels > 1)
+        sandbox_bubblewrap_sources_find_secrets (path, levels - 1, identity, secrets);
+    }
+}
+
+static int
+sandbox_bubblewrap_sources_compare (gconstpointer a,
+                                    gconstpointer b)
+{
+  return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+static gboolean
+sandbox_bubblewrap_sources_add_secrets (SandboxBubblewrapSources  *self,
+                                        SandboxBubblewrapIdentity *identity,
+                                        GError                   **error)
+{
+  g_autoptr (GPtrArray) secrets = g_ptr_array_new_with_free_func (g_free);
+
+  sandbox_bubblewrap_sources_find_secrets (SECRETS_DIRECTORY, SECRETS_LEVELS, identity, secrets);
+  if (secrets->len > MAX_SECRETS)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The system view cannot be had here: %u places in %s would have to be hidden, the limit is %d",
+                   secrets->len, SECRETS_DIRECTORY, MAX_SECRETS);
+      return FALSE;
+    }
+  g_ptr_array_sort (secrets, sandbox_bubblewrap_sources_compare);
+  g_ptr_array_add (secrets, NULL);
+  self->secrets = (char **) g_ptr_array_free (g_steal_pointer (&secrets), FALSE);
+
+  return TRUE;
+}
+
+SandboxBubblewrapSources *
+sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
+                                const char                *state_directory,
+                                SandboxBubblewrapIdentity *identity,
+                                SandboxBubblewrapBind      bind,
+                                GError                   **error)
+{
+  g_autoptr (SandboxBubblewrapSources) self = g_new0 (SandboxBubblewrapSources, 1);
+  GListModel *mounts = sandbox_profile_get_mounts (profile);
+
+  self->mounts = g_array_new (FALSE, FALSE, sizeof (SandboxBubblewrapSource));
+  g_array_set_clear_func (self->mounts, sandbox_bubblewrap_source_clear);
+  self->state_directory = state_directory != NULL ? realpath (state_directory, NULL) : NULL;
+  self->resolver = realpath (RESOLVER, NULL);
+
+  for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+
+      if (!sandbox_bubblewrap_sources_add (self, mount, identity, bind, error))
+        return NULL;
+    }
+  if (sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM &&
+      !sandbox_bubblewrap_sources_add_secrets (self, identity, error))
+    return NULL;
+
+  return g_steal_pointer (&self);
+}
+
+gboolean
+sandbox_bubblewrap_sources_check (SandboxBubblewrapSources *self,
+                                  GError                  **error)
+{
+  for (guint i = 0; i < self->mounts->len; i++)
+    {
+      const SandboxBubblewrapSource *source = &g_array_index (self->mounts, SandboxBubblewrapSource, i);
+      struct stat                    found;
+      struct stat                    wanted;
+
+      if (source->fd < 0 || source->bind != SANDBOX_BUBBLEWRAP_BIND_BY_PATH)
+        continue;
+      if (lstat (source->path, &found) < 0 || fstat (source->fd, &wanted) < 0 ||
+          found.st_dev != wanted.st_dev || found.st_ino != wanted.st_ino)
+        return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_UNAVAILABLE, source->path, "is not what it was any more");
+    }
+
+  return TRUE;
+}
+
+static SandboxBubblewrapKind
+sandbox_bubblewrap_sources_look (const char *path,
+                                 char      **link,
+                                 gpointer    data)
+{
+  struct stat info;
+
+  if (lstat (path, &info) < 0)
+    return SANDBOX_BUBBLEWRAP_KIND_MISSING;
+  if (S_ISDIR (info.st_mode))
+    return SANDBOX_BUBBLEWRAP_KIND_DIRECTORY;
+  if (!S_ISLNK (info.st_mode))
+    return SANDBOX_BUBBLEWRAP_KIND_FILE;
+
+  *link = g_file_read_link (path, NULL);
+
+  return *link != NULL ? SANDBOX_BUBBLEWRAP_KIND_LINK : SANDBOX_BUBBLEWRAP_KIND_MISSING;
+}
+
+SandboxBubblewrapPlan *
+sandbox_bubblewrap_sources_plan (SandboxBubblewrapSources *self,
+                                 SandboxProfile           *profile,
+                                 SandboxProcMode           proc,
+                                 gboolean                  share_network,
+                                 SandboxBubblewrapBind     workspace_bind,
+                                 const char               *workspace_path,
+                                 GError                  **error)
+{
+  g_autofree SandboxBubblewrapPlanSource *sources = g_new0 (SandboxBubblewrapPlanSource, self->mounts->len + 1);
+  SandboxBubblewrapPlanInput              input = {
+                 .profile = profile,
+                 .share_network = share_network,
+                 .proc = proc,
+                 .state_directory = self->state_directory,
+                 .resolver = self->resolver,
+                 .secrets = (const char *const *) self->secrets,
+                 .workspace_bind = workspace_bind,
+                 .workspace_path = workspace_path,
+                 .sources = sources,
+                 .look = sandbox_bubblewrap_sources_look,
+  };
+
+  for (guint i = 0; i < self->mounts->len; i++)
+    {
+      const SandboxBubblewrapSource *source = &g_array_index (self->mounts, SandboxBubblewrapSource, i);
+
+      sources[i] = (SandboxBubblewrapPlanSource){ source->path, source->is_directory, source->bind };
+    }
+
+  return sandbox_bubblewrap_plan_new (&input, error);
+}
