@@ -352,42 +352,6 @@ test_required_policy (TestSandbox  *self,
 }
 
 static void
-test_profile_refused (TestSandbox  *self,
-                      gconstpointer unused)
-{
-  const struct
-  {
-    const char *name;
-    const char *json;
-  } profiles[] = {
-    { "view", "{\"view\": \"system\"}" },
-    { "workspace-read-only", "{\"workspace-read-only\": true}" },
-    { "workspace-target", "{\"workspace-target\": \"/elsewhere\"}" },
-    { "proc", "{\"proc\": \"none\"}" },
-    { "mounts", "{\"mounts\": [{\"source\": \"/usr\", \"target\": \"/opt/usr\", \"mode\": \"read-only\"}]}" },
-  };
-
-  g_test_summary ("What a profile asks for and the backend does not build is refused by its name");
-
-  for (guint i = 0; i < G_N_ELEMENTS (profiles); i++)
-    {
-      g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
-      g_autoptr (SandboxProfile) profile = NULL;
-      g_autoptr (SandboxHandle) handle = NULL;
-      g_autoptr (GError) error = NULL;
-
-      profile = sandbox_profile_new_from_json (profiles[i].json, &error);
-      g_assert_no_error (error);
-      sandbox_create_options_set_workspace_path (options, self->workspace);
-      sandbox_create_options_set_profile (options, profile);
-      handle = sandbox_backend_create (self->backend, options, NULL, &error);
-      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
-      g_assert_null (handle);
-      g_assert_nonnull (strstr (error->message, profiles[i].name));
-    }
-}
-
-static void
 add (const char *path,
      void (*test) (TestSandbox *self, gconstpointer unused))
 {
@@ -413,7 +377,6 @@ main (int    argc,
   add ("/ends/streams-by-name", test_streams_by_name);
   add ("/ends/no-orphans", test_no_orphans);
   add ("/ends/required-policy", test_required_policy);
-  add ("/ends/profile-refused", test_profile_refused);
 
   return g_test_run ();
 }

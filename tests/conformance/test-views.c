@@ -1,0 +1,915 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What commands find in each view, and what programs make of it. */
+#include "../common/test-sandbox.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+
+#define N_VIEWS 2
+
+static const SandboxView views[N_VIEWS] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM };
+static const char *const view_names[N_VIEWS] = { "minimal", "system" };
+
+static SandboxHandle *
+create_for (TestSandbox    *self,
+            SandboxProfile *profile,
+            GError        **error)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  sandbox_create_options_set_profile (options, profile);
+
+  return sandbox_backend_create (self->backend, options, NULL, error);
+}
+
+/* Sets the session of @self up anew. */
+static void
+use_profile (TestSandbox    *self,
+             SandboxProfile *profile)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (self->handle != NULL)
+    sandbox_handle_shutdown (self->handle, NULL, &error);
+  g_assert_no_error (error);
+  g_clear_object (&self->handle);
+  self->handle = create_for (self, profile, &error);
+  g_assert_no_error (error);
+  self->session = sandbox_handle_get_session (self->handle);
+}
+
+static SandboxProfile *
+new_profile (SandboxView view)
+{
+  SandboxProfile *profile = sandbox_profile_new ();
+
+  sandbox_profile_set_view (profile, view);
+
+  return profile;
+}
+
+static void
+set_up (TestSandbox  *self,
+        gconstpointer unused)
+{
+  self->workspace = test_make_workspace ();
+  self->registry = sandbox_registry_new ();
+  self->backend = test_new_backend (self->registry);
+}
+
+static void
+tear_down (TestSandbox  *self,
+           gconstpointer unused)
+{
+  if (self->handle != NULL)
+    test_sandbox_tear_down (self, NULL);
+  else
+    {
+      g_clear_object (&self->backend);
+      g_clear_object (&self->registry);
+      test_remove_tree (self->workspace);
+      g_clear_pointer (&self->workspace, g_free);
+    }
+}
+
+static void
+add_mount (SandboxProfile  *profile,
+           const char      *source,
+           const char      *target,
+           SandboxMountMode mode)
+{
+  g_autoptr (SandboxMount) mount = sandbox_mount_new (source, target, mode);
+
+  sandbox_profile_add_mount (profile, mount);
+}
+
+static void
+assert_sh (TestSandbox *self,
+           const char  *script,
+           const char  *output)
+{
+  g_autofree char *text = test_sh (self, script);
+
+  g_assert_cmpstr (text, ==, output);
+}
+
+static void
+assert_refused (TestSandbox    *self,
+                SandboxProfile *profile,
+                int             code,
+                const char     *words)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxHandle) handle = create_for (self, profile, &error);
+
+  g_assert_null (handle);
+  g_assert_error (error, SANDBOX_ERROR, code);
+  if (strstr (error->message, words) == NULL)
+    g_error ("“%s” does not say “%s”", error->message, words);
+}
+
+/* ---- Programs ---- */
+
+typedef struct
+{
+  const char *name;
+  const char *program; /* on the host, where it need not be installed; NULL for what every test machine has */
+  const char *script;
+  const char *output;
+} Program;
+
+static const Program programs[] = {
+  { "git", NULL,
+    "git init -q r 2>/dev/null && cd r && echo text >file && git add file &&"
+    "git -c user.name=n -c user.email=e@example.invalid commit -q -m first && git log --format=%s &&"
+    "git gc -q && git clone -q . ../copy && cat ../copy/file",
+    "first\ntext\n" },
+  { "gcc-and-make", NULL,
+    "printf '#include <stdio.h>\\nint main (void) { return puts (\"built\") < 0; }\\n' >p.c &&"
+    "printf 'p: p.c\\n\\tgcc -O2 -Wall -o p p.c\\n' >Makefile && make -s -j2 && ./p",
+    "built\n" },
+  { "python-threads", NULL,
+    "/usr/bin/python3 -c 'import threading; t = threading.Thread (target=print, args=(\"thread\",)); t.start (); t.join ()'",
+    "thread\n" },
+  { "python-asyncio", NULL,
+    "/usr/bin/python3 -c 'import asyncio\nasync def main ():\n p = await asyncio.create_subprocess_exec (\"echo\", \"child\"); await p.wait (); print (p.returncode)\nasyncio.run (main ())'",
+    "child\n0\n" },
+  { "python-multiprocessing", NULL,
+    "/usr/bin/python3 -c 'import multiprocessing as m; print (m.Pool (2).map (abs, [-1, -2])); q = m.Queue (); q.put (3); print (q.get ())'",
+    "[1, 2]\n3\n" },
+  { "python-venv", NULL,
+    "/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'import os, sys; print (os.path.relpath (sys.prefix))'",
+    "v\n" },
+  { "perl", NULL,
+    "perl -e 'use strict; use POSIX (); use Cwd (); my %h = (a => 1); print POSIX::floor (42.5), \" \", scalar (keys %h), \"\\n\"'",
+    "42 1\n" },
+  { "sqlite3", NULL,
+    "sqlite3 d.db 'create table t (a); begin; insert into t values (42); commit; select a from t; pragma integrity_check'",
+    "42\nok\n" },
+  { "node", "/usr/bin/node",
+    "node -e 'const { Worker } = require (\"worker_threads\"); const c = require (\"child_process\");"
+    "console.log (c.execFileSync (\"echo\", [\"child\"], { encoding: \"utf8\" }).trim ());"
+    "new Worker (\"console.log (42)\", { eval: true })'",
+    "child\n42\n" },
+  { "bash-process-substitution", NULL, "bash -c 'cat <(echo one) <(echo two)'", "one\ntwo\n" },
+  { "id", NULL, "id -un && id -gn && id -u && whoami", "sandbox\nsandbox\n1000\nsandbox\n" },
+  { "locale", NULL, "LC_ALL=C.UTF-8 locale charmap", "UTF-8\n" },
+  { "date", NULL, "date -u -d @0 +%Y-%m-%dT%H:%M:%S%Z && test -n \"$(date)\"", "1970-01-01T00:00:00UTC\n" },
+  { "awk-through-alternatives", NULL,
+    "readlink /usr/bin/awk && echo a b | awk '{ print $2 }'",
+    "/etc/alternatives/awk\nb\n" },
+};
+
+typedef struct
+{
+  const Program *program;
+  guint          view;
+} ProgramCase;
+
+static void
+test_program (TestSandbox  *self,
+              gconstpointer data)
+{
+  const ProgramCase *one = data;
+  g_autoptr (SandboxProfile) profile = new_profile (views[one->view]);
+
+  g_test_summary ("A program finds what it needs");
+
+  use_profile (self, profile);
+  assert_sh (self, one->program->script, one->program->output);
+}
+
+/* ---- The views ---- */
+
+static void
+test_roots (TestSandbox  *self,
+            gconstpointer unused)
+{
+  static const char *const wanted[] = {
+    "", /* nothing beyond what stands below */
+    "app\ndata\nhome\nopt\nroot\nvar\n",
+  };
+
+  g_test_summary ("Case 2: the root, /dev, /etc and what a view shows of the host are read-only, memory has a size");
+
+  for (guint i = 0; i < N_VIEWS; i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i]);
+      g_autofree char *found = NULL;
+      g_auto (GStrv) names = NULL;
+
+      use_profile (self, profile);
+      found = test_sh (self, "ls -A / | grep -vxE 'bin|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|tmp|usr|workspace'; true");
+      names = g_strsplit (found, "\n", -1);
+      for (guint j = 0; names[j] != NULL && names[j][0] != '\0'; j++)
+        {
+          g_autofree char *line = g_strconcat (names[j], "\n", NULL);
+
+          g_assert_nonnull (strstr (wanted[i], line));
+        }
+      assert_sh (self, "for d in / /dev /etc /run /usr /etc/ssl /opt /home /root /var /data; do touch $d/x 2>/dev/null && echo $d; done; true", "");
+      assert_sh (self, "df -k --output=size /tmp /dev/shm | tail -n +2 | tr -d ' '", "262144\n16384\n");
+      assert_sh (self, "touch /tmp/x /dev/shm/x workspace-file && : <>/dev/null", "");
+    }
+}
+
+static void
+test_devices (TestSandbox  *self,
+              gconstpointer unused)
+{
+  g_test_summary ("Case 3: each view has the devices that programs need, and no other");
+
+  for (guint i = 0; i < N_VIEWS; i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i]);
+
+      use_profile (self, profile);
+      assert_sh (self, "ls -A /dev", "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n");
+      assert_sh (self, "head -c 1 /dev/urandom >/dev/null && git --version >/dev/null && head -c 2 /dev/zero | wc -c && find / -xdev -type b 2>/dev/null", "2\n");
+    }
+}
+
+static void
+test_system_hides (TestSandbox  *self,
+                   gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = new_profile (SANDBOX_VIEW_SYSTEM);
+  g_autofree char *etc = NULL;
+
+  g_test_summary ("The system view: home directories and data are empty, secrets of /etc cannot be read, its user is known");
+
+  use_profile (self, profile);
+  assert_sh (self, "for d in /data /home /root /var; do ls -A $d; done", "");
+  assert_sh (self, "for f in /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow-; do test -r $f && echo $f; done; ls /etc/ssl/private 2>/dev/null; true", "");
+  assert_sh (self, "cut -d: -f1 /etc/passwd", "root\nsandbox\nnobody\n");
+  assert_sh (self, "find /etc ! -type l ! -perm -004 -readable 2>/dev/null; true", "");
+  /* It is the host's. */
+  etc = test_sh (self, "ls /etc | wc -l");
+  g_assert_cmpint (g_ascii_strtoll (etc, NULL, 10), >, 20);
+}
+
+static void
+test_custom (TestSandbox  *self,
+             gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) nothing = new_profile (SANDBOX_VIEW_CUSTOM);
+  g_autoptr (SandboxProfile) profile = new_profile (SANDBOX_VIEW_CUSTOM);
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("The custom view has what is mounted; without any program nothing can be run, and nothing else happens");
+
+  use_profile (self, nothing);
+  error = test_refused (self, "/usr/bin/true", NULL);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  result = test_run (self, "./guest", "write", "3", NULL);
+  test_assert_output (result, "abc");
+
+  add_mount (profile, "/usr", "/usr", SANDBOX_MOUNT_MODE_READ_ONLY);
+  add_mount (profile, "/bin", "/bin", SANDBOX_MOUNT_MODE_READ_ONLY);
+  add_mount (profile, "/lib", "/lib", SANDBOX_MOUNT_MODE_READ_ONLY);
+  if (g_file_test ("/lib64", G_FILE_TEST_IS_DIR))
+    add_mount (profile, "/lib64", "/lib64", SANDBOX_MOUNT_MODE_READ_ONLY);
+  use_profile (self, profile);
+  assert_sh (self, "ls -A / | grep -vx lib64", "bin\ndev\nlib\nproc\nrun\ntmp\nusr\nworkspace\n");
+}
+
+/* ---- Mounts ---- */
+
+/* A directory of the test's own beside the workspace: "open" and "shut" (0700) with a file "file" in a directory
+ * "inner". */
+static char *
+make_sources (void)
+{
+  g_autoptr (GError) error = NULL;
+  char *top = g_dir_make_tmp ("sandbox-sources-XXXXXX", &error);
+
+  g_assert_no_error (error);
+  g_assert_cmpint (chmod (top, 0755), ==, 0);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *outer = g_build_filename (top, i == 0 ? "open" : "shut", NULL);
+      g_autofree char *inner = g_build_filename (outer, "inner", NULL);
+      g_autofree char *file = g_build_filename (inner, "file", NULL);
+
+      g_assert_cmpint (mkdir (outer, 0755), ==, 0);
+      g_assert_cmpint (mkdir (inner, 0755), ==, 0);
+      g_file_set_contents_full (file, "text\n", -1, G_FILE_SET_CONTENTS_NONE, 0644, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (chmod (outer, i == 0 ? 0755 : 0700), ==, 0);
+    }
+
+  return top;
+}
+
+static void
+test_mounts (TestSandbox  *self,
+             gconstpointer unused)
+{
+  static const char *const places[] = { "open", "shut" };
+  g_autofree char         *top = make_sources ();
+
+  g_test_summary ("Behind directories that only the host may search too: files and directories, read-only and writable");
+
+  for (guint i = 0; i < N_VIEWS * G_N_ELEMENTS (places); i++)
+    {
+      const char      *place = places[i / N_VIEWS];
+      g_autofree char *inner = g_build_filename (top, place, "inner", NULL);
+      g_autofree char *file = g_build_filename (inner, "file", NULL);
+      g_autofree char *made = g_build_filename (inner, "made", NULL);
+      g_autofree char *text = NULL;
+      g_autoptr (SandboxProfile) profile = new_profile (views[i % N_VIEWS]);
+      struct stat of_inner;
+      struct stat of_made;
+
+      add_mount (profile, inner, "/srv/read", SANDBOX_MOUNT_MODE_READ_ONLY);
+      add_mount (profile, file, "/srv/file", SANDBOX_MOUNT_MODE_READ_ONLY);
+      add_mount (profile, inner, "/srv/write", SANDBOX_MOUNT_MODE_READ_WRITE);
+      use_profile (self, profile);
+      assert_sh (self, "cat /srv/read/file /srv/file /srv/write/file", "text\ntext\ntext\n");
+      assert_sh (self, "touch /srv/read/x 2>/dev/null || echo refused; echo x 2>/dev/null >/srv/file || echo refused", "refused\nrefused\n");
+      assert_sh (self, "echo new >/srv/write/made && cat /srv/read/made && chmod u+s /srv/write/made 2>/dev/null || echo refused", "new\nrefused\n");
+
+      g_assert_true (g_file_get_contents (made, &text, NULL, NULL));
+      g_assert_cmpstr (text, ==, "new\n");
+      g_assert_cmpint (stat (inner, &of_inner), ==, 0);
+      g_assert_cmpint (stat (made, &of_made), ==, 0);
+      g_assert_cmpuint (of_made.st_uid, ==, of_inner.st_uid);
+      g_assert_cmpuint (of_made.st_mode & 07000, ==, 0);
+      g_assert_cmpint (unlink (made), ==, 0);
+    }
+
+  test_remove_tree (top);
+}
+
+static void
+test_mount_below_mask (TestSandbox  *self,
+                       gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *inner = g_build_filename (top, "open", "inner", NULL);
+  g_autoptr (SandboxProfile) profile = new_profile (SANDBOX_VIEW_SYSTEM);
+
+  g_test_summary ("A mount below a masked root shows that mount and nothing beside it");
+
+  add_mount (profile, inner, "/home/user/data", SANDBOX_MOUNT_MODE_READ_ONLY);
+  use_profile (self, profile);
+  assert_sh (self, "find /home | sort; touch /home/user/x 2>/dev/null || echo refused",
+             "/home\n/home/user\n/home/user/data\n/home/user/data/file\nrefused\n");
+
+  test_remove_tree (top);
+}
+
+static void
+test_masks (TestSandbox  *self,
+            gconstpointer unused)
+{
+  g_test_summary ("A masked directory is empty and stays so, a masked file can be neither read nor run");
+
+  for (guint i = 0; i < N_VIEWS; i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i]);
+
+      add_mount (profile, NULL, "/usr/share", SANDBOX_MOUNT_MODE_MASK);
+      add_mount (profile, NULL, "/usr/bin/env", SANDBOX_MOUNT_MODE_MASK);
+      add_mount (profile, NULL, "/srv/nothing", SANDBOX_MOUNT_MODE_MASK);
+      use_profile (self, profile);
+      assert_sh (self, "ls -A /usr/share /srv/nothing; touch /usr/share/x /srv/nothing/x 2>/dev/null || echo refused", "/srv/nothing:\n\n/usr/share:\nrefused\n");
+      assert_sh (self, "cat /usr/bin/env 2>/dev/null || echo refused; /usr/bin/env 2>/dev/null || echo refused", "refused\nrefused\n");
+    }
+}
+
+static void
+test_absent_path (TestSandbox  *self,
+                  gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) inside = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) outside = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) masked = sandbox_profile_new ();
+  g_autofree char *conf = g_build_filename (self->workspace, "conf", NULL);
+
+  g_test_summary ("Case 91: what does not exist cannot be protected, so it is refused, and nothing appears in the workspace");
+
+  add_mount (inside, "/etc/hosts", "/workspace/conf/settings", SANDBOX_MOUNT_MODE_READ_ONLY);
+  assert_refused (self, inside, SANDBOX_ERROR_INVALID, "where commands can write");
+  add_mount (masked, NULL, "/workspace/conf", SANDBOX_MOUNT_MODE_MASK);
+  assert_refused (self, masked, SANDBOX_ERROR_INVALID, "where commands can write");
+  add_mount (outside, NULL, "/usr/share/not-there", SANDBOX_MOUNT_MODE_MASK);
+  assert_refused (self, outside, SANDBOX_ERROR_NOT_FOUND, "not there");
+  g_assert_false (g_file_test (conf, G_FILE_TEST_EXISTS));
+}
+
+static void
+test_links (TestSandbox  *self,
+            gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *link = g_build_filename (top, "link", NULL);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) behind = sandbox_profile_new ();
+
+  g_test_summary ("Case 7: links in sources are followed when the session is created and never again; targets are never links");
+
+  g_assert_cmpint (symlink ("open/inner", link), ==, 0);
+  add_mount (profile, link, "/srv/linked", SANDBOX_MOUNT_MODE_READ_ONLY);
+  use_profile (self, profile);
+  assert_sh (self, "cat /srv/linked/file", "text\n");
+  g_assert_cmpint (unlink (link), ==, 0);
+  g_assert_cmpint (symlink ("/etc", link), ==, 0);
+  assert_sh (self, "cat /srv/linked/file; readlink -f /srv/linked", "text\n/srv/linked\n");
+
+  add_mount (behind, top, "/bin/tool", SANDBOX_MOUNT_MODE_READ_ONLY);
+  if (g_file_test ("/bin", G_FILE_TEST_IS_SYMLINK))
+    assert_refused (self, behind, SANDBOX_ERROR_INVALID, "behind a link");
+
+  test_remove_tree (top);
+}
+
+static void
+test_swapped_source (TestSandbox  *self,
+                     gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *open = g_build_filename (top, "open", NULL);
+  g_autofree char *aside = g_build_filename (top, "aside", NULL);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("cat", "/srv/moved/inner/file", NULL);
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Another directory at the place of a source is never mounted instead of it");
+
+  add_mount (profile, open, "/srv/moved", SANDBOX_MOUNT_MODE_READ_ONLY);
+  use_profile (self, profile);
+  g_assert_cmpint (rename (open, aside), ==, 0);
+  g_assert_cmpint (symlink ("/etc", open), ==, 0);
+  result = sandbox_session_run (self->session, command, NULL, &error);
+  if (result != NULL)
+    test_assert_output (result, "text\n");
+  else
+    g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+
+  test_remove_tree (top);
+}
+
+static void
+test_refused_sources (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  static const struct
+  {
+    const char *source;
+    int         code;
+    const char *words;
+  } sources[] = {
+    { "/nonexistent/directory", SANDBOX_ERROR_NOT_FOUND, "cannot be opened" },
+    { "/proc", SANDBOX_ERROR_INVALID, "procfs" },
+    { "/proc/self/fd", SANDBOX_ERROR_INVALID, "procfs" },
+    { "/dev/null", SANDBOX_ERROR_INVALID, "neither" },
+    { "/run", SANDBOX_ERROR_INVALID, "all sessions" },
+    { "/", SANDBOX_ERROR_INVALID, "the root" },
+  };
+
+  g_test_summary ("Case 5: sources that are missing, of the host's procfs, devices, or that show all sessions are refused");
+
+  for (guint i = 0; i < G_N_ELEMENTS (sources); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+      add_mount (profile, sources[i].source, "/srv/x", SANDBOX_MOUNT_MODE_READ_ONLY);
+      assert_refused (self, profile, sources[i].code, sources[i].words);
+    }
+}
+
+static void
+test_root_unreadable_source (TestSandbox  *self,
+                             gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *shut = g_build_filename (top, "shut", NULL);
+  g_autoptr (SandboxProfile) reads = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) many = sandbox_profile_new ();
+
+  g_test_summary ("A host that is root hands out to read only what everybody may read, and no more mounts than the agent takes");
+
+  add_mount (reads, shut, "/srv/shut", SANDBOX_MOUNT_MODE_READ_ONLY);
+  assert_refused (self, reads, SANDBOX_ERROR_DENIED, "not readable");
+
+  for (guint i = 0; i < 8; i++)
+    {
+      g_autofree char *inner = g_build_filename (shut, "inner", NULL);
+      g_autofree char *target = g_strdup_printf ("/srv/%u", i);
+
+      add_mount (many, inner, target, SANDBOX_MOUNT_MODE_READ_ONLY);
+    }
+  assert_refused (self, many, SANDBOX_ERROR_LIMIT, "limit is 8");
+
+  test_remove_tree (top);
+}
+
+/* Who owns it on the host has it in the sandbox, and what is made there is the owner's. */
+static void
+test_root_owned_source (TestSandbox  *self,
+                        gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *inner = g_build_filename (top, "shut", "inner", NULL);
+  g_autofree char *made = g_build_filename (inner, "made", NULL);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  struct stat info;
+
+  g_test_summary ("A host that is root: commands have the rights of a writable mount's owner there, and only there");
+
+  g_assert_cmpint (chown (inner, 1234, 1235), ==, 0);
+  add_mount (profile, inner, "/srv/theirs", SANDBOX_MOUNT_MODE_READ_WRITE);
+  use_profile (self, profile);
+  assert_sh (self, "echo x >/srv/theirs/made && stat -c %u /srv/theirs /srv/theirs/made", "1000\n1000\n");
+  g_assert_cmpint (stat (made, &info), ==, 0);
+  g_assert_cmpuint (info.st_uid, ==, 1234);
+  g_assert_cmpuint (info.st_gid, ==, 1235);
+
+  test_remove_tree (top);
+}
+
+/* ---- State ---- */
+
+static void
+test_state_directory (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *state = g_build_filename (top, "open", "state-directory", NULL);
+  g_autofree char *outer = g_build_filename (top, "open", NULL);
+  g_autofree char *within = g_build_filename (state, "sessions", NULL);
+  const char      *sources[] = { outer, state, within, top };
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Case 1: a mount that would show the state directory, or lies in it, is refused; without one commands see nothing of it");
+
+  g_assert_cmpint (g_mkdir_with_parents (within, 0700), ==, 0);
+  g_clear_object (&self->backend);
+  self->backend = sandbox_registry_create_backend (self->registry, "bubblewrap", state, &error);
+  g_assert_no_error (error);
+
+  for (guint i = 0; i < N_VIEWS * G_N_ELEMENTS (sources); i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i % N_VIEWS]);
+
+      add_mount (profile, sources[i / N_VIEWS], "/srv/x", SANDBOX_MOUNT_MODE_READ_ONLY);
+      assert_refused (self, profile, SANDBOX_ERROR_INVALID, "state directory");
+    }
+  for (guint i = 0; i < N_VIEWS; i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i]);
+
+      use_profile (self, profile);
+      assert_sh (self, "find / -name 'state-director*' 2>/dev/null; touch here && rm here", "");
+    }
+
+  test_remove_tree (top);
+}
+
+/* ---- The workspace ---- */
+
+static void
+test_read_only_workspace (TestSandbox  *self,
+                          gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A read-only workspace is for commands; the host writes, and commands see it");
+
+  sandbox_profile_set_workspace_read_only (profile, TRUE);
+  use_profile (self, profile);
+  g_assert_true (sandbox_session_write_text (self->session, "given", "from the host\n", NULL, &error));
+  g_assert_no_error (error);
+  assert_sh (self, "cat given; touch x 2>/dev/null || echo refused; rm given 2>/dev/null || echo refused; chmod 600 given 2>/dev/null || echo refused",
+             "from the host\nrefused\nrefused\nrefused\n");
+}
+
+static void
+test_same_path (TestSandbox  *self,
+                gconstpointer unused)
+{
+  g_test_summary ("The workspace can be where the host has it: for commands, for paths of the session, as home");
+
+  for (guint i = 0; i < N_VIEWS; i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i]);
+      g_autofree char *absolute = g_build_filename (self->workspace, "file", NULL);
+      g_autofree char *resolved = NULL;
+      g_autofree char *text = NULL;
+      g_autofree char *found = NULL;
+      g_autofree char *expected = g_strdup_printf ("%s\n%s\n%s\ntext\n", self->workspace, self->workspace, self->workspace);
+      g_autoptr (SandboxCommand) command = test_command_new ("pwd", NULL);
+      g_autoptr (SandboxResult) result = NULL;
+      g_autofree char *output = g_strconcat (self->workspace, "/sub\n", NULL);
+      g_autofree char *sub = g_build_filename (self->workspace, "sub", NULL);
+      g_autoptr (GError) error = NULL;
+
+      sandbox_profile_set_workspace_target (profile, self->workspace);
+      use_profile (self, profile);
+      g_assert_cmpstr (sandbox_session_get_workspace_path (self->session), ==, self->workspace);
+      g_assert_true (sandbox_session_write_text (self->session, absolute, "text\n", NULL, &error));
+      g_assert_no_error (error);
+      found = test_sh (self, "pwd; echo $HOME; getent passwd $(id -u) | cut -d: -f6; cat file; mkdir -p sub; test ! -e /workspace");
+      g_assert_cmpstr (found, ==, expected);
+
+      text = sandbox_session_read_text (self->session, absolute, NULL, &error);
+      g_assert_cmpstr (text, ==, "text\n");
+      resolved = sandbox_session_resolve_path (self->session, "file", &error);
+      g_assert_cmpstr (resolved, ==, absolute);
+      g_assert_null (sandbox_session_resolve_path (self->session, "/workspace/file", &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+      g_clear_error (&error);
+
+      sandbox_command_set_cwd (command, sub);
+      result = sandbox_session_run (self->session, command, NULL, &error);
+      g_assert_no_error (error);
+      test_assert_output (result, output);
+    }
+}
+
+/* ---- The environment ---- */
+
+static void
+test_environment (TestSandbox  *self,
+                  gconstpointer unused)
+{
+  static const char *const of_profile[] = { "A=profile", "B=profile", "PATH=/usr/bin", NULL };
+  static const char *const of_command[] = { "B=command", "C=", NULL };
+  g_autoptr (SandboxProfile) plain = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("/usr/bin/env", NULL);
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("The environment is complete and nothing of it is the host's; the command's variables go over the profile's");
+
+  use_profile (self, plain);
+  result = test_run (self, "/usr/bin/env", NULL);
+  test_assert_output (result, "PATH=/usr/bin:/bin\nHOME=/workspace\n");
+  g_clear_object (&result);
+
+  sandbox_profile_set_environment (profile, of_profile);
+  sandbox_command_set_environment (command, of_command);
+  use_profile (self, profile);
+  result = sandbox_session_run (self->session, command, NULL, &error);
+  g_assert_no_error (error);
+  test_assert_output (result, "PATH=/usr/bin\nHOME=/workspace\nA=profile\nB=command\nC=\n");
+}
+
+/* ---- Procfs ---- */
+
+static void
+test_proc_modes (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  static const struct
+  {
+    SandboxProcMode mode;
+    const char     *self_exe;
+    const char     *found; /* NULL for a whole procfs */
+  } modes[] = {
+    { SANDBOX_PROC_MODE_FRESH, NULL, NULL },
+    { SANDBOX_PROC_MODE_AUTO, NULL, NULL },
+    { SANDBOX_PROC_MODE_NONE, NULL, "/proc\n" },
+    { SANDBOX_PROC_MODE_SELF_EXE, "/usr/bin/cat", "/proc\n/proc/self\n/proc/self/exe\n" },
+  };
+  g_autofree char *marker = test_marker_new ();
+  const char      *argv[] = { TEST_GUEST, "hold", marker, NULL };
+  g_autoptr (GSubprocess) process = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Cases 4, 5: each procfs mode shows what it says and never a process of the host; commands run in all of them");
+
+  process = g_subprocess_newv (argv, G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_SILENCE, &error);
+  g_assert_no_error (error);
+  test_marker_wait (marker, 1);
+
+  for (guint i = 0; i < N_VIEWS * G_N_ELEMENTS (modes); i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (views[i % N_VIEWS]);
+      guint            mode = i / N_VIEWS;
+      g_autofree char *script = g_strdup_printf ("grep -la %s /proc/[0-9]*/cmdline 2>/dev/null | grep -v \"^/proc/$$/\"; true", marker);
+
+      sandbox_profile_set_proc (profile, modes[mode].mode);
+      sandbox_profile_set_self_exe (profile, modes[mode].self_exe);
+      use_profile (self, profile);
+      if (modes[mode].found != NULL)
+        {
+          g_autofree char *none = test_sh (self, script);
+
+          g_assert_cmpstr (none, ==, "");
+          assert_sh (self, "find /proc", modes[mode].found);
+        }
+      else
+        {
+          /* Three: process 1, the shell and the program that lists. */
+          assert_sh (self, "set -- /proc/[0-9]*; echo $#", "2\n");
+        }
+      assert_sh (self, "touch /proc/x 2>/dev/null || echo refused; unshare -U true 2>/dev/null || echo refused", "refused\nrefused\n");
+    }
+  assert_sh (self, "readlink /proc/self/exe; echo text | /proc/self/exe", "/usr/bin/cat\ntext\n");
+
+  g_subprocess_force_exit (process);
+  g_subprocess_wait (process, NULL, NULL);
+}
+
+static void
+test_proc_refused (TestSandbox  *self,
+                   gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) both = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) missing = sandbox_profile_new ();
+
+  g_test_summary ("A self-exe with another procfs, and one that is no file, are refused");
+
+  sandbox_profile_set_self_exe (both, "/usr/bin/cat");
+  assert_refused (self, both, SANDBOX_ERROR_INVALID, "only for");
+  sandbox_profile_set_proc (missing, SANDBOX_PROC_MODE_SELF_EXE);
+  sandbox_profile_set_self_exe (missing, "/usr/bin/not-there");
+  assert_refused (self, missing, SANDBOX_ERROR_NOT_FOUND, "self-exe");
+}
+
+/* Hides a part of the procfs, as containers do: then no user namespace may mount a fresh one. In a mount namespace
+ * of this process alone. */
+static void
+forbid_fresh_proc (void)
+{
+  g_assert_cmpint (unshare (CLONE_NEWNS), ==, 0);
+  g_assert_cmpint (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), ==, 0);
+  g_assert_cmpint (mount ("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL), ==, 0);
+  g_assert_cmpint (mount (NULL, "/proc/sys", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL), ==, 0);
+}
+
+static void
+test_root_without_fresh_proc (TestSandbox  *self,
+                              gconstpointer unused)
+{
+  static const SandboxProcMode modes[] = { SANDBOX_PROC_MODE_AUTO, SANDBOX_PROC_MODE_NONE };
+  g_autoptr (SandboxProfile) fresh = sandbox_profile_new ();
+
+  g_test_summary ("Case 4: where no fresh procfs can be had, that is refused, auto does without and says so, none works");
+
+  if (!g_test_subprocess ())
+    {
+      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+      g_test_trap_assert_passed ();
+      return;
+    }
+
+  forbid_fresh_proc ();
+  assert_refused (self, fresh, SANDBOX_ERROR_UNAVAILABLE, "could not be built");
+
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+      g_autoptr (SandboxReport) report = NULL;
+      g_autofree char *gaps = NULL;
+      g_autoptr (GError) error = NULL;
+
+      sandbox_profile_set_proc (profile, modes[i]);
+      use_profile (self, profile);
+      assert_sh (self, "find /proc; unshare -U true 2>/dev/null || echo refused", "/proc\nrefused\n");
+
+      report = sandbox_backend_probe (self->backend, profile, NULL, &error);
+      g_assert_no_error (error);
+      gaps = g_strjoinv ("; ", (char **) sandbox_report_get_gaps (report));
+      g_assert_true ((strstr (gaps, "No procfs") != NULL) == (modes[i] == SANDBOX_PROC_MODE_AUTO));
+      g_assert_nonnull (strstr (gaps, "by the system call filter alone"));
+    }
+}
+
+/* ---- The plan ---- */
+
+static void
+test_plan (TestSandbox  *self,
+           gconstpointer unused)
+{
+  static const char *const secret[] = { "TOKEN=very-secret-value", NULL };
+  static const char *const more[] = { "OTHER=another-secret-value", NULL };
+  static const char *const wanted[] = {
+    "\"executable\" : \"/usr/bin/bwrap\"", "\"TOKEN\"", "\"OTHER\"", "\"HOME\"", "\"--unshare-net\"", "\"network\" : \"none\"",
+    "\"view\" : \"system\"", "\"cwd\" : \"/srv/work/sub\"", "\"target\" : \"/home/data\"", "\"mode\" : \"read-only\"",
+    "\"mode\" : \"mask\"", "\"cpu-seconds\" : 7", "\"guest-uid\" : 1000"
+  };
+  g_autoptr (SandboxProfile) profile = new_profile (SANDBOX_VIEW_SYSTEM);
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("make", "all", NULL);
+  g_autofree char *first = NULL;
+  g_autofree char *second = NULL;
+  g_autofree char *refused = NULL;
+  guint            descriptors = 0;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A plan tells everything but secrets, twice the same, and starts nothing; what could not be had is no plan");
+
+  sandbox_limits_set_cpu_seconds (limits, 7);
+  sandbox_profile_set_limits (profile, limits);
+  sandbox_profile_set_environment (profile, secret);
+  sandbox_profile_set_workspace_target (profile, "/srv/work");
+  add_mount (profile, "/usr/share", "/home/data", SANDBOX_MOUNT_MODE_READ_ONLY);
+  sandbox_command_set_environment (command, more);
+  sandbox_command_set_cwd (command, "sub");
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  sandbox_create_options_set_profile (options, profile);
+
+  first = sandbox_backend_plan (self->backend, command, options, &error);
+  g_assert_no_error (error);
+  descriptors = test_count_descriptors ();
+  second = sandbox_backend_plan (self->backend, command, options, &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (first, ==, second);
+  g_assert_cmpuint (test_count_descriptors (), ==, descriptors);
+  g_assert_cmpuint (test_count_children (), ==, 0);
+  g_assert_cmpuint (test_count_claims (), ==, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+    {
+      if (strstr (first, wanted[i]) == NULL)
+        g_error ("no %s in %s", wanted[i], first);
+    }
+  g_assert_null (strstr (first, "secret-value"));
+
+  sandbox_command_set_cwd (command, "/usr");
+  refused = sandbox_backend_plan (self->backend, command, options, &error);
+  g_assert_null (refused);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  g_clear_error (&error);
+  sandbox_command_set_cwd (command, ".");
+  add_mount (profile, "/nonexistent", "/home/other", SANDBOX_MOUNT_MODE_READ_WRITE);
+  refused = sandbox_backend_plan (self->backend, command, options, &error);
+  g_assert_null (refused);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+}
+
+static void
+test_required (TestSandbox  *self,
+               gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *open = g_build_filename (top, "open", NULL);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("With a writable mount, writing is not contained in the workspace, and who requires that is refused");
+
+  add_mount (profile, open, "/srv/open", SANDBOX_MOUNT_MODE_READ_WRITE);
+  use_profile (self, profile);
+  sandbox_profile_set_required (profile, SANDBOX_RESTRICTIONS_WRITE_CONTAINED);
+  assert_refused (self, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot be enforced");
+
+  test_remove_tree (top);
+}
+
+#define ADD(path, func) g_test_add ("/views/" path, TestSandbox, NULL, set_up, func, tear_down)
+
+int
+main (int    argc,
+      char **argv)
+{
+  static ProgramCase cases[N_VIEWS * G_N_ELEMENTS (programs)];
+
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *path = NULL;
+
+      cases[i] = (ProgramCase){ &programs[i / N_VIEWS], i % N_VIEWS };
+      if (cases[i].program->program != NULL && !g_file_test (cases[i].program->program, G_FILE_TEST_IS_EXECUTABLE))
+        continue;
+      path = g_strdup_printf ("/views/%s/%s", view_names[cases[i].view], cases[i].program->name);
+      g_test_add (path, TestSandbox, &cases[i], set_up, test_program, tear_down);
+    }
+
+  ADD ("roots", test_roots);
+  ADD ("devices", test_devices);
+  ADD ("system-hides", test_system_hides);
+  ADD ("custom", test_custom);
+  ADD ("mounts", test_mounts);
+  ADD ("mount-below-mask", test_mount_below_mask);
+  ADD ("masks", test_masks);
+  ADD ("absent-path", test_absent_path);
+  ADD ("links", test_links);
+  ADD ("swapped-source", test_swapped_source);
+  ADD ("refused-sources", test_refused_sources);
+  ADD ("state-directory", test_state_directory);
+  ADD ("read-only-workspace", test_read_only_workspace);
+  ADD ("same-path", test_same_path);
+  ADD ("environment", test_environment);
+  ADD ("proc/modes", test_proc_modes);
+  ADD ("proc/refused", test_proc_refused);
+  ADD ("plan", test_plan);
+  ADD ("required", test_required);
+  if (geteuid () == 0)
+    {
+      ADD ("root/unreadable-source", test_root_unreadable_source);
+      ADD ("root/owned-source", test_root_owned_source);
+      ADD ("root/without-fresh-proc", test_root_without_fresh_proc);
+    }
+
+  return g_test_run ();
+}
