@@ -795,7 +795,7 @@ test_stopped_host (void)
 
   g_test_summary ("A host that is stopped keeps its command alive no longer than that command's time");
 
-  g_setenv ("SANDBOX_TEST_TIMEOUT", "1000", TRUE);
+  g_setenv ("SANDBOX_TEST_TIMEOUT", "2000", TRUE);
   host = start_host (workspace, marker);
   g_unsetenv ("SANDBOX_TEST_TIMEOUT");
   pid = (pid_t) g_ascii_strtoll (g_subprocess_get_identifier (host), NULL, 10);
