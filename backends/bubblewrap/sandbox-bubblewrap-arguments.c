@@ -125,6 +125,10 @@ sandbox_bubblewrap_arguments_add_step (GByteArray                  *arguments,
       sandbox_bubblewrap_arguments_add (arguments, step->target, NULL);
       break;
 
+    case SANDBOX_BUBBLEWRAP_STEP_PROTECT:
+      /* bwrap would follow links that commands made. */
+      break;
+
     case SANDBOX_BUBBLEWRAP_STEP_NOTHING:
       /* Without device access on that mount it cannot even be opened. */
       sandbox_bubblewrap_arguments_add (arguments, "--ro-bind", "/dev/null", step->target, NULL);

@@ -62,7 +62,8 @@ struct _SandboxBubblewrapTrial
   SandboxProfile            *profile;
   SandboxNetworkPolicy      *policy; /* nullable */
   SandboxBubblewrapTrialFunc done;
-  char                      *directory; /* a workspace of our own, removed at the end; nullable */
+  char                      *directory;  /* a workspace of our own, removed at the end; nullable */
+  gboolean                   is_default; /* no profile was given */
 
   GCancellable            *cancellable;
   gint64                   began_us; /* the proof; monotonic */
@@ -257,10 +258,12 @@ sandbox_bubblewrap_trial_begin (SandboxBubblewrapBackend  *backend,
   trial->request = g_object_ref (request);
   trial->workspace = g_object_ref (workspace);
   trial->profile = profile != NULL ? g_object_ref (profile) : sandbox_profile_new ();
+  trial->is_default = profile == NULL;
   g_set_object (&trial->policy, policy);
   trial->directory = directory;
   trial->done = done;
   trial->manner = sandbox_bubblewrap_backend_get_manner (trial->profile);
+  trial->manner.is_probe = directory != NULL;
   trial->cancellable = g_cancellable_new ();
   g_mutex_lock (&backend->lock);
   trial->executable = g_strdup (backend->executable);
@@ -449,7 +452,8 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
     return NULL;
 
   /* The identity is claimed with a session, so here it is the one that commands of a root host usually have. */
-  sources = sandbox_bubblewrap_sources_new (profile, sandbox_backend_get_state_directory (backend), NULL, manner.bind, error);
+  sources = sandbox_bubblewrap_sources_new (profile, workspace_path, sandbox_backend_get_state_directory (backend), NULL,
+                                            manner.bind, error);
   if (sources == NULL)
     return NULL;
   plan = sandbox_bubblewrap_sources_plan (sources, profile, manner.proc, namespaces.share_network,

@@ -274,7 +274,8 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       !sandbox_workspace_check (workspace, error) ||
       (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
       (self->identity = sandbox_bubblewrap_identity_new (workspace, error)) == NULL ||
-      (self->sources = sandbox_bubblewrap_sources_new (profile, state_directory, self->identity, manner->bind, error)) == NULL)
+      (self->sources = sandbox_bubblewrap_sources_new (profile, manner->is_probe ? NULL : sandbox_workspace_get_path (workspace), state_directory,
+                                                       self->identity, manner->bind, error)) == NULL)
     return NULL;
 
   if (fstat (self->workspace_fd, &info) < 0 || !sandbox_bubblewrap_launch_make_files (self, profile))
@@ -438,6 +439,15 @@ sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
       if (mount_fd < 0)
         return FALSE;
       sandbox_agent_channel_take_mount (channel, step->target, mount_fd, step->read_only);
+    }
+
+  /* The workspace has to be there before. */
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_PROTECT && !self->manner.is_probe)
+        sandbox_agent_channel_protect (channel, step->target);
     }
 
   return TRUE;

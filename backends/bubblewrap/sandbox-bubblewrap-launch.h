@@ -19,6 +19,7 @@ typedef struct
   SandboxBubblewrapBind bind;          /* of what bwrap binds: BY_FD or BY_PATH */
   SandboxProcMode       proc;          /* never AUTO */
   gboolean              forbid_userns; /* by the kernel, not only by the filter */
+  gboolean              is_probe;      /* the workspace is empty and nobody's: nothing in it to protect */
 } SandboxBubblewrapManner;
 
 /* Opens and verifies everything that a start needs. May block. */

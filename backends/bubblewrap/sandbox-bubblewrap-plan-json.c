@@ -112,6 +112,9 @@ sandbox_bubblewrap_json_describe (const SandboxBubblewrapStep *step)
     case SANDBOX_BUBBLEWRAP_STEP_BIND:
       return step->read_only ? "read-only" : "read-write";
 
+    case SANDBOX_BUBBLEWRAP_STEP_PROTECT:
+      return "read-only";
+
     case SANDBOX_BUBBLEWRAP_STEP_DEVICE:
       return "device";
 

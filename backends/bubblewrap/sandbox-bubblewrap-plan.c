@@ -79,6 +79,12 @@ sandbox_bubblewrap_plan_is_within (const char *path,
   return strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
+gboolean
+sandbox_bubblewrap_plan_is_protection (SandboxMount *mount)
+{
+  return sandbox_mount_get_source (mount) == NULL && sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_ONLY;
+}
+
 static gboolean
 sandbox_bubblewrap_plan_fail (GError     **error,
                               SandboxError code,
@@ -330,21 +336,31 @@ sandbox_bubblewrap_planner_add_kernel (SandboxBubblewrapPlanner *self)
   step->file = SANDBOX_BUBBLEWRAP_FILE_AGENT;
 }
 
-/* Of a directory that the view shows, the host's own state is no part. */
-static void
-sandbox_bubblewrap_planner_hide_state (SandboxBubblewrapPlanner *self)
+/* Of a directory that the view shows, the host's own state is no part. What is not there yet could not be hidden. */
+static gboolean
+sandbox_bubblewrap_planner_hide_state (SandboxBubblewrapPlanner *self,
+                                       GError                  **error)
 {
   const char            *state = self->input->state_directory;
   SandboxBubblewrapStep *above = NULL;
   g_autofree char       *link = NULL;
 
   if (state == NULL)
-    return;
+    return TRUE;
   if ((above = sandbox_bubblewrap_planner_find (self, state)) == NULL)
     above = sandbox_bubblewrap_planner_find_above (self, state);
-  if (above != NULL && above->kind == SANDBOX_BUBBLEWRAP_STEP_BIND &&
-      sandbox_bubblewrap_planner_look (self, state, &link) == SANDBOX_BUBBLEWRAP_KIND_DIRECTORY)
-    sandbox_bubblewrap_planner_add_mask (self, state, SANDBOX_BUBBLEWRAP_KIND_DIRECTORY, SANDBOX_BUBBLEWRAP_ORIGIN_VIEW);
+  if (above == NULL || above->kind != SANDBOX_BUBBLEWRAP_STEP_BIND)
+    return TRUE;
+  if (sandbox_bubblewrap_planner_look (self, state, &link) != SANDBOX_BUBBLEWRAP_KIND_DIRECTORY)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "The state directory “%s” is where this view shows the host, and it has to be made before it can be hidden there",
+                   state);
+      return FALSE;
+    }
+  sandbox_bubblewrap_planner_add_mask (self, state, SANDBOX_BUBBLEWRAP_KIND_DIRECTORY, SANDBOX_BUBBLEWRAP_ORIGIN_VIEW);
+
+  return TRUE;
 }
 
 /* ---- What the profile adds ---- */
@@ -422,6 +438,14 @@ sandbox_bubblewrap_planner_add_mount (SandboxBubblewrapPlanner *self,
   SandboxBubblewrapKind              kind = SANDBOX_BUBBLEWRAP_KIND_MISSING;
   gboolean                           is_host = FALSE;
 
+  if (sandbox_bubblewrap_plan_is_protection (mount))
+    {
+      step = sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_PROTECT, target, NULL);
+      step->origin = SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE;
+      step->index = index;
+      return TRUE;
+    }
+
   if (!sandbox_bubblewrap_planner_see (self, target, &is_host, &kind, error))
     return FALSE;
 
@@ -478,8 +502,9 @@ sandbox_bubblewrap_planner_add_mounts (SandboxBubblewrapPlanner *self,
       g_ptr_array_add (sorted, mount);
       /* One mount may stand there twice only with one target, which no valid profile has. */
       g_hash_table_insert (places, mount, GUINT_TO_POINTER (i));
-      if (sandbox_mount_get_mode (mount) != SANDBOX_MOUNT_MODE_MASK &&
-          self->input->sources[i].bind == SANDBOX_BUBBLEWRAP_BIND_BY_AGENT)
+      if (sandbox_bubblewrap_plan_is_protection (mount) ||
+          (sandbox_mount_get_mode (mount) != SANDBOX_MOUNT_MODE_MASK &&
+           self->input->sources[i].bind == SANDBOX_BUBBLEWRAP_BIND_BY_AGENT))
         n_by_agent++;
       sandbox_bubblewrap_planner_drop (self, sandbox_mount_get_target (mount));
     }
@@ -607,9 +632,9 @@ sandbox_bubblewrap_plan_new (const SandboxBubblewrapPlanInput *input,
       g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "This view is unknown here");
       return NULL;
     }
-  sandbox_bubblewrap_planner_hide_state (&planner);
 
-  if (!sandbox_bubblewrap_planner_add_mounts (&planner, error) ||
+  if (!sandbox_bubblewrap_planner_hide_state (&planner, error) ||
+      !sandbox_bubblewrap_planner_add_mounts (&planner, error) ||
       !sandbox_bubblewrap_planner_add_workspace (&planner, error) ||
       (input->proc == SANDBOX_PROC_MODE_SELF_EXE && !sandbox_bubblewrap_planner_check_self_exe (&planner, error)))
     return NULL;

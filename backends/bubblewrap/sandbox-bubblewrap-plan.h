@@ -33,7 +33,7 @@ typedef SandboxBubblewrapKind (*SandboxBubblewrapLookFunc) (const char *path,
                                                             char      **link,
                                                             gpointer    data);
 
-/* The source of one mount of the profile; a mask has one of zeros. */
+/* The source of one mount of the profile; one without has zeros. */
 typedef struct
 {
   const char           *path; /* resolved */
@@ -66,6 +66,7 @@ typedef enum
   SANDBOX_BUBBLEWRAP_STEP_PROC,
   SANDBOX_BUBBLEWRAP_STEP_GENERATED, /* file says which */
   SANDBOX_BUBBLEWRAP_STEP_NOTHING,   /* a file that cannot be opened */
+  SANDBOX_BUBBLEWRAP_STEP_PROTECT,   /* what the workspace has there; the agent's */
 } SandboxBubblewrapStepKind;
 
 typedef enum
@@ -110,6 +111,9 @@ typedef struct
   GPtrArray *steps; /* of SandboxBubblewrapStep; what is above comes before what is below */
   guint      n_slots;
 } SandboxBubblewrapPlan;
+
+/* Whether @mount is what the workspace has there already, made read-only. */
+gboolean sandbox_bubblewrap_plan_is_protection (SandboxMount *mount);
 
 /* INVALID, NOT_FOUND, NOT_SUPPORTED or LIMIT for what cannot be built. */
 SandboxBubblewrapPlan *sandbox_bubblewrap_plan_new (const SandboxBubblewrapPlanInput *input,

@@ -33,7 +33,7 @@ sandbox_bubblewrap_sources_free (SandboxBubblewrapSources *self)
 {
   g_array_unref (self->mounts);
   g_strfreev (self->secrets);
-  free (self->state_directory);
+  g_free (self->state_directory);
   free (self->resolver);
   g_free (self);
 }
@@ -47,6 +47,14 @@ sandbox_bubblewrap_source_fail (GError     **error,
   g_set_error (error, SANDBOX_ERROR, code, "The mount source “%s” %s", path, problem);
 
   return FALSE;
+}
+
+static SandboxError
+sandbox_bubblewrap_source_get_code (int errsv)
+{
+  return errsv == ENOENT || errsv == ENOTDIR ? SANDBOX_ERROR_NOT_FOUND
+         : errsv == EACCES                   ? SANDBOX_ERROR_DENIED
+                                             : SANDBOX_ERROR_UNAVAILABLE;
 }
 
 static gboolean
@@ -159,11 +167,7 @@ sandbox_bubblewrap_source_open (SandboxBubblewrapSource *source,
 
       g_autofree char *problem = g_strdup_printf ("cannot be opened: %s", g_strerror (errsv));
 
-      return sandbox_bubblewrap_source_fail (error,
-                                             errsv == ENOENT || errsv == ENOTDIR ? SANDBOX_ERROR_NOT_FOUND
-                                             : errsv == EACCES                   ? SANDBOX_ERROR_DENIED
-                                                                                 : SANDBOX_ERROR_UNAVAILABLE,
-                                             path, problem);
+      return sandbox_bubblewrap_source_fail (error, sandbox_bubblewrap_source_get_code (errsv), path, problem);
     }
   if (!S_ISDIR (info->st_mode) && !S_ISREG (info->st_mode) && !S_ISSOCK (info->st_mode))
     return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "is neither a directory nor a file nor a socket");
@@ -209,6 +213,32 @@ sandbox_bubblewrap_source_choose (SandboxBubblewrapSource   *source,
   return TRUE;
 }
 
+/* Where @path really is, or will be once it is made. */
+static char *
+sandbox_bubblewrap_sources_resolve (const char *path)
+{
+  g_autofree char *above = g_canonicalize_filename (path, NULL);
+  g_autofree char *below = NULL;
+
+  for (;;)
+    {
+      char *real = realpath (below != NULL ? above : path, NULL);
+      char *slash = strrchr (above, '/');
+
+      if (real != NULL || slash == NULL)
+        {
+          char *whole = below != NULL ? g_build_filename (real != NULL ? real : "/", below, NULL) : g_strdup (real);
+
+          free (real);
+          return whole;
+        }
+      real = g_build_filename (slash + 1, below, NULL);
+      g_free (below);
+      below = real;
+      *slash = '\0';
+    }
+}
+
 static gboolean
 sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
                                 SandboxMount              *mount,
@@ -223,7 +253,7 @@ sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
 
   g_array_append_val (self->mounts, empty);
   source = &g_array_index (self->mounts, SandboxBubblewrapSource, self->mounts->len - 1);
-  if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_MASK)
+  if (path == NULL)
     return TRUE;
 
   if (!sandbox_bubblewrap_source_open (source, path, &info, error) ||
@@ -237,6 +267,63 @@ sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
   return geteuid () != 0 || (identity != NULL && identity->uid == G_MAXUINT) ||
          sandbox_bubblewrap_source_choose (source, &info, sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE,
                                            identity, error);
+}
+
+/* It may be in the state directory, and not the other way round. */
+static gboolean
+sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
+                                            const char               *workspace_path,
+                                            GError                  **error)
+{
+  const char *const kept[] = { self->state_directory, SANDBOX_BUBBLEWRAP_CLAIMS };
+  g_autofree char  *workspace = sandbox_bubblewrap_sources_resolve (workspace_path);
+
+  for (guint i = 0; i < G_N_ELEMENTS (kept); i++)
+    {
+      if (kept[i] != NULL && sandbox_bubblewrap_source_is_within (kept[i], workspace))
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                       "The workspace “%s” has “%s” below it, which is for all sessions", workspace, kept[i]);
+          return FALSE;
+        }
+    }
+
+  return TRUE;
+}
+
+/* What is to be protected has to be there; the agent finds out again, each time. Each name by itself, for a link could
+ * lead anywhere. */
+static gboolean
+sandbox_bubblewrap_sources_check_protected (const char *workspace_path,
+                                            const char *inside,
+                                            GError    **error)
+{
+  g_auto (GStrv) names = g_strsplit (inside, "/", -1);
+  g_auto (SandboxBubblewrapFd) fd = open (workspace_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat info;
+  int         errsv = errno;
+
+  for (guint i = 0; fd >= 0 && names[i] != NULL; i++)
+    {
+      int next = openat (fd, names[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+      errsv = errno;
+      sandbox_bubblewrap_fd_clear (&fd);
+      fd = next;
+      if (fd >= 0 && fstat (fd, &info) == 0 && S_ISLNK (info.st_mode))
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH,
+                       "“%s” of the workspace cannot be protected: it is a link, or behind one", inside);
+          return FALSE;
+        }
+    }
+  if (fd >= 0)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, sandbox_bubblewrap_source_get_code (errsv),
+               "“%s” of the workspace cannot be protected, for it is not there: %s", inside, g_strerror (errsv));
+
+  return FALSE;
 }
 
 /* What commands could read there and not every user of this host: of our own, or by one of our groups. */
@@ -309,6 +396,7 @@ sandbox_bubblewrap_sources_add_secrets (SandboxBubblewrapSources  *self,
 
 SandboxBubblewrapSources *
 sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
+                                const char                *workspace_path,
                                 const char                *state_directory,
                                 SandboxBubblewrapIdentity *identity,
                                 SandboxBubblewrapBind      bind,
@@ -316,17 +404,23 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
 {
   g_autoptr (SandboxBubblewrapSources) self = g_new0 (SandboxBubblewrapSources, 1);
   GListModel *mounts = sandbox_profile_get_mounts (profile);
+  const gsize inside = strlen (sandbox_profile_get_workspace_target (profile)) + 1;
 
   self->mounts = g_array_new (FALSE, FALSE, sizeof (SandboxBubblewrapSource));
   g_array_set_clear_func (self->mounts, sandbox_bubblewrap_source_clear);
-  self->state_directory = state_directory != NULL ? realpath (state_directory, NULL) : NULL;
+  self->state_directory = state_directory != NULL ? sandbox_bubblewrap_sources_resolve (state_directory) : NULL;
   self->resolver = realpath (RESOLVER, NULL);
+
+  if (workspace_path != NULL && !sandbox_bubblewrap_sources_check_workspace (self, workspace_path, error))
+    return NULL;
 
   for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)
     {
       g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
 
-      if (!sandbox_bubblewrap_sources_add (self, mount, identity, bind, error))
+      if (!sandbox_bubblewrap_sources_add (self, mount, identity, bind, error) ||
+          (workspace_path != NULL && sandbox_bubblewrap_plan_is_protection (mount) &&
+           !sandbox_bubblewrap_sources_check_protected (workspace_path, sandbox_mount_get_target (mount) + inside, error)))
         return NULL;
     }
   if (sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM &&

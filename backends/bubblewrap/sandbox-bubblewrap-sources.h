@@ -26,9 +26,11 @@ typedef struct
   int                   map_fd; /* for BIND_BY_AGENT: user namespace that maps its owner to the commands', or -1 */
 } SandboxBubblewrapSource;
 
-/* Opens and checks every source. @identity tells who will read them; without one (for a plan only) it is found out
+/* Opens and checks every source, and what is protected in @workspace_path, which is NULL for one that nobody keeps
+ * anything in. @identity tells who will read them; without one (for a plan only) it is found out
  * whether anybody can. May block. */
 SandboxBubblewrapSources *sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
+                                                          const char                *workspace_path,
                                                           const char                *state_directory,
                                                           SandboxBubblewrapIdentity *identity,
                                                           SandboxBubblewrapBind      bind,

@@ -56,7 +56,7 @@ G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX)
 typedef struct
 {
   char    *target;
-  int      fd;
+  int      fd; /* -1 for what is in the workspace already */
   gboolean read_only;
 } SandboxAgentChannelMount;
 
@@ -245,7 +245,8 @@ sandbox_agent_channel_set_workspace (SandboxAgentChannel *self,
  *
  * Adds a mount that the agent attaches before any command runs, after those that were added before it.
  *
- * There are at most %SANDBOX_AGENT_CHANNEL_MAX_MOUNTS.
+ * There are at most %SANDBOX_AGENT_CHANNEL_MAX_MOUNTS, and none comes after what is protected; see
+ * [method@Sandbox.AgentChannel.protect].
  *
  * Since: 1.0
  */
@@ -290,6 +291,32 @@ sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
 
   self->launcher_fd = pid_fd;
   self->words_fd = words_fd;
+}
+
+/**
+ * sandbox_agent_channel_protect:
+ * @self: a channel
+ * @target: an absolute path in the guest, below the workspace
+ *
+ * Has the agent make something read-only that the workspace has already, before any command runs. Neither it nor
+ * a directory above it can be renamed or removed in the guest. Nothing runs when it is not there.
+ *
+ * It counts as a mount, and comes after all others.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_protect (SandboxAgentChannel *self,
+                               const char          *target)
+{
+  SandboxAgentChannelMount mount = { NULL, -1, TRUE };
+
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (target != NULL && target[0] == '/');
+  g_return_if_fail (self->mounts->len < SANDBOX_AGENT_CHANNEL_MAX_MOUNTS);
+
+  mount.target = g_strdup (target);
+  g_array_append_val (self->mounts, mount);
 }
 
 /**
@@ -352,14 +379,15 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   packet.setup.filter = g_bytes_get_data (filter, &size);
   packet.setup.n_instructions = size / SANDBOX_AGENT_INSTRUCTION_SIZE;
   packet.setup.n_mounts = self->mounts->len;
-  packet.n_fds = self->mounts->len;
   for (guint i = 0; i < self->mounts->len; i++)
     {
       const SandboxAgentChannelMount *mount = &g_array_index (self->mounts, SandboxAgentChannelMount, i);
 
       packet.setup.mounts[i].target = mount->target;
-      packet.setup.mounts[i].flags = mount->read_only ? SANDBOX_AGENT_MOUNT_READ_ONLY : 0;
-      packet.fds[i] = mount->fd;
+      packet.setup.mounts[i].flags = (mount->read_only ? SANDBOX_AGENT_MOUNT_READ_ONLY : 0) |
+                                     (mount->fd < 0 ? SANDBOX_AGENT_MOUNT_IN_PLACE : 0);
+      if (mount->fd >= 0)
+        packet.fds[packet.n_fds++] = mount->fd;
     }
 
   buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);

@@ -60,6 +60,9 @@ void sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
                                        int                  mount_fd,
                                        gboolean             read_only);
 SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_protect (SandboxAgentChannel *self,
+                                    const char          *target);
+SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
                                       guint                uid,
                                       guint                gid);

@@ -120,6 +120,18 @@ is_mount_target (const char *path)
   return path[0] == '/' && path[1] != '\0';
 }
 
+/* A read-only part of the workspace, of which the agent has the mount already. */
+static bool
+is_in_place (const SandboxAgentSetup *setup,
+             const SandboxAgentMount *mount)
+{
+  size_t length = strlen (setup->workspace);
+
+  return mount->flags == (SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY) &&
+         strncmp (mount->target, setup->workspace, length) == 0 &&
+         mount->target[length] == '/' && mount->target[length + 1] != '\0';
+}
+
 static void
 write_setup (Writer                  *writer,
              const SandboxAgentSetup *setup)
@@ -145,6 +157,7 @@ read_setup (Reader            *reader,
 {
   const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
                          SANDBOX_AGENT_SETUP_NO_PROC;
+  bool in_place = false;
 
   setup->flags = reader_get_u32 (reader);
   setup->n_mounts = reader_get_u32 (reader);
@@ -156,16 +169,19 @@ read_setup (Reader            *reader,
       setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX ||
       setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
     return false;
+  *n_fds = (setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0;
   for (uint32_t i = 0; i < setup->n_mounts; i++)
     {
       setup->mounts[i].flags = reader_get_u32 (reader);
       setup->mounts[i].target = reader_get_path (reader);
-      if ((setup->mounts[i].flags & ~(uint32_t) SANDBOX_AGENT_MOUNT_READ_ONLY) != 0 ||
-          !is_mount_target (setup->mounts[i].target))
+      in_place = in_place || (setup->mounts[i].flags & SANDBOX_AGENT_MOUNT_IN_PLACE) != 0;
+      if (in_place ? !is_in_place (setup, &setup->mounts[i])
+                   : (setup->mounts[i].flags & ~(uint32_t) SANDBOX_AGENT_MOUNT_READ_ONLY) != 0 ||
+                         !is_mount_target (setup->mounts[i].target))
         return false;
+      *n_fds += in_place ? 0 : 1;
     }
   setup->filter = reader_take (reader, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
-  *n_fds = setup->n_mounts + ((setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0);
   return true;
 }
 

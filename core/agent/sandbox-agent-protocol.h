@@ -37,7 +37,7 @@
 typedef enum
 {
   SANDBOX_AGENT_HELLO = 1,   /* agent -> host; 1 descriptor: the pidfd of process 1 */
-  SANDBOX_AGENT_SETUP = 2,   /* host -> agent; the mounts' descriptors in order, then the lock if HOLD_LOCK is set */
+  SANDBOX_AGENT_SETUP = 2,   /* host -> agent; the descriptors of mounts that have one, then the lock if HOLD_LOCK is set */
   SANDBOX_AGENT_EXEC = 3,    /* host -> agent; stdin, stdout, stderr, then the memfd if STRINGS_IN_MEMFD is set */
   SANDBOX_AGENT_STARTED = 4, /* agent -> host; exec succeeded, the deadline runs from now on */
   SANDBOX_AGENT_FAILED = 5,  /* agent -> host; the command never ran */
@@ -85,6 +85,7 @@ typedef enum
 typedef enum
 {
   SANDBOX_AGENT_MOUNT_READ_ONLY = 1 << 0, /* nosuid and nodev are always set */
+  SANDBOX_AGENT_MOUNT_IN_PLACE = 1 << 1,  /* no descriptor: what the workspace has at target already; always READ_ONLY */
 } SandboxAgentMountFlags;
 
 typedef enum
@@ -119,7 +120,7 @@ typedef struct
   uint64_t          workspace_device; /* st_dev and st_ino that must be found there; inode 0: not checked */
   uint64_t          workspace_inode;
   uint32_t          n_mounts;
-  SandboxAgentMount mounts[SANDBOX_AGENT_N_MOUNTS_MAX]; /* detached mounts, one descriptor each, attached in order */
+  SandboxAgentMount mounts[SANDBOX_AGENT_N_MOUNTS_MAX]; /* attached in order: detached ones, with a descriptor each, before those IN_PLACE */
   uint32_t          n_instructions;                     /* at least 1: there is no running without a filter */
   const uint8_t    *filter;                             /* struct sock_filter[n_instructions], any alignment */
 } SandboxAgentSetup;

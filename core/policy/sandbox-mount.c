@@ -104,8 +104,8 @@ sandbox_mount_class_init (SandboxMountClass *klass)
   /**
    * SandboxMount:source: (getter get_source)
    *
-   * The absolute path on the host, or %NULL for a mask. Links in it are followed when a session is created,
-   * and never again.
+   * The absolute path on the host, or %NULL for a mask and for what is in the workspace already. Links in it are
+   * followed when a session is created, and never again.
    *
    * Since: 1.0
    */
@@ -145,7 +145,8 @@ sandbox_mount_init (SandboxMount *self)
 
 /**
  * sandbox_mount_new:
- * @source: (nullable) (type filename): an absolute path on the host, or %NULL for a mask
+ * @source: (nullable) (type filename): an absolute path on the host, or %NULL for a mask and for what is in the
+ *   workspace already
  * @target: an absolute path in the guest
  * @mode: what commands can do with it
  *
@@ -172,7 +173,8 @@ sandbox_mount_new (const char      *source,
  *
  * Gets the path on the host.
  *
- * Returns: (transfer none) (nullable) (type filename): the path, or %NULL for a mask
+ * Returns: (transfer none) (nullable) (type filename): the path, or %NULL for a mask and for what is in the
+ * workspace already
  *
  * Since: 1.0
  */

@@ -91,6 +91,7 @@ sandbox_profile_check_mount (SandboxProfile *self,
   const char *source = sandbox_mount_get_source (mount);
   const char *target = sandbox_mount_get_target (mount);
   gboolean    is_mask = sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_MASK;
+  gboolean    is_read_only = sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_ONLY;
 
   if (target == NULL)
     {
@@ -101,6 +102,9 @@ sandbox_profile_check_mount (SandboxProfile *self,
     return FALSE;
   if (is_mask && source != NULL)
     return sandbox_profile_fail_path (error, "mask", target, "has a source");
+  /* What the workspace has there already can be protected, and nothing else be put there. */
+  if (is_read_only && source == NULL && sandbox_path_is_within (target, workspace) && !g_str_equal (target, workspace))
+    return TRUE;
   if (!is_mask && source == NULL)
     return sandbox_profile_fail_path (error, "mount target", target, "has no source");
   if (source != NULL && !sandbox_profile_check_path ("mount source", source, error))

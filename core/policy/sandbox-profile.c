@@ -418,6 +418,26 @@ sandbox_profile_get_mounts (SandboxProfile *self)
  * A source that does not exist is %SANDBOX_ERROR_NOT_FOUND when a session is created, and so is a mask of
  * something that does not exist in a directory of the host: it could not be kept from appearing later.
  *
+ * A read-only mount without a source, whose target is below that of the workspace, protects what the workspace has
+ * there already: commands can read it, and neither change it nor rename or remove it or a directory above it.
+ *
+ * ```c
+ * // Commands can commit, and cannot make git run something when it is used there outside.
+ * const char *const control[] = { "/workspace/.git/config", "/workspace/.git/hooks" };
+ *
+ * for (guint i = 0; i < G_N_ELEMENTS (control); i++)
+ *   {
+ *     g_autoptr (SandboxMount) mount = sandbox_mount_new (NULL, control[i], SANDBOX_MOUNT_MODE_READ_ONLY);
+ *
+ *     sandbox_profile_add_mount (profile, mount);
+ *   }
+ * ```
+ *
+ * It has to exist, and no part of its path can be a link, for what does not exist yet could not be kept from
+ * appearing: else it is %SANDBOX_ERROR_NOT_FOUND or %SANDBOX_ERROR_PATH when a session is created. There can be
+ * seven, less than that with mounts that only a host that is root can hand over. What the host itself does by
+ * [class@Sandbox.Session], like writing a file, is not held by it.
+ *
  * Where the host runs as root, commands can read of a read-only mount what every user of the host can read,
  * and they have the rights of the owner of a read-write mount in there.
  *

@@ -214,7 +214,7 @@ bench_prepare_bare (Bench *self)
   const char *end = NULL;
   gsize       size = 0;
 
-  sources = sandbox_bubblewrap_sources_new (profile, NULL, NULL, SANDBOX_BUBBLEWRAP_BIND_BY_PATH, &error);
+  sources = sandbox_bubblewrap_sources_new (profile, self->directory, NULL, NULL, SANDBOX_BUBBLEWRAP_BIND_BY_PATH, &error);
   if (sources != NULL)
     plan = sandbox_bubblewrap_sources_plan (sources, profile, SANDBOX_PROC_MODE_FRESH, FALSE,
                                             SANDBOX_BUBBLEWRAP_BIND_BY_PATH, self->directory, &error);

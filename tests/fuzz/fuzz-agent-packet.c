@@ -56,7 +56,13 @@ check_contents (const SandboxAgentPacket *packet)
       check (packet->setup.n_mounts <= SANDBOX_AGENT_N_MOUNTS_MAX);
       check (strlen (packet->setup.workspace) < SANDBOX_AGENT_PATH_MAX);
       for (uint32_t i = 0; i < packet->setup.n_mounts; i++)
-        check (packet->setup.mounts[i].target[0] == '/' && strlen (packet->setup.mounts[i].target) < SANDBOX_AGENT_PATH_MAX);
+        {
+          const SandboxAgentMount *mount = &packet->setup.mounts[i];
+
+          check (mount->target[0] == '/' && strlen (mount->target) < SANDBOX_AGENT_PATH_MAX);
+          check ((mount->flags & SANDBOX_AGENT_MOUNT_IN_PLACE) == 0 ||
+                 strncmp (mount->target, packet->setup.workspace, strlen (packet->setup.workspace)) == 0);
+        }
       check (packet->setup.n_instructions >= 1 && packet->setup.n_instructions <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX);
       for (uint32_t i = 0; i < packet->setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE; i++)
         sum += packet->setup.filter[i];

@@ -136,6 +136,51 @@ test_setup (void)
 }
 
 static void
+test_in_place (void)
+{
+  static const struct
+  {
+    const char *target;
+    guint32     flags;
+    guint32     n_fds;
+    gboolean    good;
+  } mounts[] = {
+    { "/workspace/.git", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, TRUE },
+    { "/workspace/.git", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 3, FALSE },
+    { "/workspace/.git", SANDBOX_AGENT_MOUNT_IN_PLACE, 2, FALSE },
+    { "/workspace/.git", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY | 4, 2, FALSE },
+    { "/workspace", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, FALSE },
+    { "/workspace/", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, FALSE },
+    { "/workspaces/a", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, FALSE },
+    { "/etc", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, FALSE },
+  };
+  SandboxAgentPacket packet;
+  SandboxAgentPacket back;
+
+  for (guint i = 0; i < G_N_ELEMENTS (mounts); i++)
+    {
+      gsize length = 0;
+
+      packet = make_setup ();
+      packet.setup.mounts[1] = (SandboxAgentMount){ mounts[i].target, mounts[i].flags };
+      packet.n_fds = mounts[i].n_fds;
+      length = sandbox_agent_encode (&packet, buffer, sizeof buffer);
+      g_assert_cmpint (length > 0, ==, mounts[i].good);
+      if (length == 0)
+        continue;
+      g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_HOST, buffer, length, mounts[i].n_fds, &back));
+      g_assert_cmpstr (back.setup.mounts[1].target, ==, mounts[i].target);
+      g_assert_cmpuint (back.setup.mounts[1].flags, ==, mounts[i].flags);
+    }
+
+  /* They come last, so that a descriptor has the number of its mount. */
+  packet = make_setup ();
+  packet.setup.mounts[0] = (SandboxAgentMount){ "/workspace/x", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY };
+  packet.n_fds = 2;
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+}
+
+static void
 test_exec (void)
 {
   SandboxAgentPacket packet = make_exec (), back;
@@ -750,6 +795,7 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/agent-protocol/setup", test_setup);
+  g_test_add_func ("/agent-protocol/in-place", test_in_place);
   g_test_add_func ("/agent-protocol/exec", test_exec);
   g_test_add_func ("/agent-protocol/reports", test_reports);
   g_test_add_func ("/agent-protocol/largest", test_largest);

@@ -47,6 +47,7 @@ static const HostFile host[] = {
   FILE_AT ("/etc/ld.so.cache"),
   DIRECTORY ("/etc/alternatives"),
   LINK ("/etc/localtime", "/usr/share/zoneinfo/Etc/UTC"),
+  LINK ("/etc/resolv.conf", "../run/resolver/stub.conf"),
   DIRECTORY ("/etc/ssl/certs"),
   FILE_AT ("/etc/services"),
   FILE_AT ("/etc/shadow"),
@@ -399,6 +400,10 @@ test_state_directory (void)
   assert_has (text, "--ro-bind /opt /opt\n--size 4096\n--tmpfs /opt/state");
   assert_has (text, "--remount-ro /opt/state");
 
+  /* What is made there later could not be hidden. */
+  request.input.state_directory = "/opt/not-there-yet";
+  request_assert_refused (&request, SANDBOX_ERROR_INVALID, "/opt/not-there-yet");
+
   request_init (&minimal, SANDBOX_VIEW_MINIMAL);
   minimal.input.state_directory = "/opt/state";
   other = request_plan (&minimal);
@@ -505,6 +510,106 @@ test_mounts_refused (void)
                    mounts[i].target, mounts[i].mode, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
       request_assert_refused (&request, mounts[i].code, mounts[i].words);
     }
+}
+
+/* Whether bwrap, which makes its root from nothing, would come through a link on its way to what @step makes. */
+static gboolean
+step_is_behind_link (const SandboxBubblewrapPlan *plan,
+                     const SandboxBubblewrapStep *step)
+{
+  g_autofree char *above = g_strdup (step->target);
+
+  for (char *slash = strrchr (above, '/'); slash != NULL && slash != above; slash = strrchr (above, '/'))
+    {
+      *slash = '\0';
+      for (guint i = 0; i < plan->steps->len; i++)
+        {
+          const SandboxBubblewrapStep *other = plan->steps->pdata[i];
+          g_autofree char             *link = NULL;
+          g_autofree char             *path = NULL;
+
+          if (!g_str_equal (other->target, above))
+            continue;
+          if (other->kind == SANDBOX_BUBBLEWRAP_STEP_LINK)
+            return TRUE;
+          if (other->kind != SANDBOX_BUBBLEWRAP_STEP_BIND)
+            continue;
+          /* A link makes itself; everything else there is put over something of the host. */
+          path = g_strconcat (other->source, step->target + strlen (above), NULL);
+          if (look (path, &link, NULL) == SANDBOX_BUBBLEWRAP_KIND_LINK)
+            return TRUE;
+        }
+    }
+
+  return FALSE;
+}
+
+static void
+test_destinations (void)
+{
+  static const SandboxView views[] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM };
+  static const char *const secrets[] = { "/etc/secrets", "/etc/shadow", NULL };
+
+  g_test_summary ("Case 7: where /lib64 and others are links, bwrap gets them as links, and no place that is one or behind one");
+
+  for (guint i = 0; i < 4 * G_N_ELEMENTS (views); i++)
+    {
+      g_auto (Request) request;
+      g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+      guint n_links = 0;
+
+      request_init (&request, views[i / 4]);
+      request.input.share_network = (i & 1) != 0;
+      request.input.secrets = secrets;
+      request.input.state_directory = "/opt/state";
+      if ((i & 2) != 0)
+        request.input.proc = SANDBOX_PROC_MODE_NONE;
+      request_mount (&request, "/srv/models/large", "/usr/local");
+      request_mount (&request, "/srv/models/large", "/srv/models");
+      request_add (&request, NULL, FALSE, "/usr/src", SANDBOX_MOUNT_MODE_MASK, 0);
+      plan = request_plan (&request);
+      for (guint j = 0; j < plan->steps->len; j++)
+        {
+          const SandboxBubblewrapStep *step = plan->steps->pdata[j];
+
+          if (step_is_behind_link (plan, step))
+            g_error ("%s is behind a link", step->target);
+          n_links += step->kind == SANDBOX_BUBBLEWRAP_STEP_LINK && !g_str_has_prefix (step->target, "/dev/") ? 1 : 0;
+        }
+      g_assert_cmpuint (n_links, ==, views[i / 4] == SANDBOX_VIEW_MINIMAL ? 5 : 4);
+    }
+}
+
+static void
+test_protection (void)
+{
+  g_auto (Request) request;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+  g_autofree char *text = NULL;
+  guint            n_found = 0;
+
+  g_test_summary ("What is protected in the workspace is the agent's affair alone, and counts for its limit");
+
+  request_init (&request, SANDBOX_VIEW_MINIMAL);
+  request_add (&request, NULL, FALSE, "/workspace/.git/config", SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+  plan = request_plan (&request);
+  text = plan_to_text (plan);
+  assert_has_not (text, ".git");
+  for (guint i = 0; i < plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = plan->steps->pdata[i];
+
+      n_found += step->kind == SANDBOX_BUBBLEWRAP_STEP_PROTECT && g_str_equal (step->target, "/workspace/.git/config") ? 1 : 0;
+    }
+  g_assert_cmpuint (n_found, ==, 1);
+
+  for (guint i = 0; i < 8; i++)
+    {
+      g_autofree char *target = g_strdup_printf ("/workspace/%u", i);
+
+      request_add (&request, NULL, FALSE, target, SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+    }
+  request_assert_refused (&request, SANDBOX_ERROR_LIMIT, "the limit is 8");
 }
 
 static void
@@ -683,6 +788,8 @@ main (int    argc,
   g_test_add_func ("/bubblewrap-plan/workspace", test_workspace);
   g_test_add_func ("/bubblewrap-plan/workspace-refused", test_workspace_refused);
   g_test_add_func ("/bubblewrap-plan/mounts-refused", test_mounts_refused);
+  g_test_add_func ("/bubblewrap-plan/destinations", test_destinations);
+  g_test_add_func ("/bubblewrap-plan/protection", test_protection);
   g_test_add_func ("/bubblewrap-plan/by-agent", test_by_agent);
   g_test_add_func ("/bubblewrap-plan/below-agent", test_below_agent);
   g_test_add_func ("/bubblewrap-plan/proc", test_proc);

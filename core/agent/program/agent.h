@@ -9,9 +9,12 @@
 #define AGENT_EXIT_FAILURE 125
 
 /* What the kernel's headers would say; musl-gcc does not see them. */
+#define AGENT_RESOLVE_NO_XDEV 0x01
 #define AGENT_RESOLVE_NO_MAGICLINKS 0x02
 #define AGENT_RESOLVE_NO_SYMLINKS 0x04
 #define AGENT_RESOLVE_BENEATH 0x08
+#define AGENT_OPEN_TREE_CLONE 0x01
+#define AGENT_RECURSIVE 0x8000
 #define AGENT_MOUNT_ATTR_RDONLY 0x01
 #define AGENT_MOUNT_ATTR_NOSUID 0x02
 #define AGENT_MOUNT_ATTR_NODEV 0x04

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -28,6 +29,70 @@ session_attach (int                      mount_fd,
       syscall (SYS_move_mount, mount_fd, "", target_fd, "", AGENT_MOVE_MOUNT_F_EMPTY_PATH | AGENT_MOVE_MOUNT_T_EMPTY_PATH) < 0)
     error = errno;
   close (target_fd);
+  errno = error;
+  return error == 0;
+}
+
+/* Puts @name of @directory_fd, which then is closed, into a mount of its own unless it is one; leaves a descriptor of
+ * that mount, or -1. */
+static int
+session_isolate (int         directory_fd,
+                 const char *name)
+{
+  int fd = agent_open_path (directory_fd, name, AGENT_RESOLVE_BENEATH | AGENT_RESOLVE_NO_XDEV);
+  int mount_fd = -1, error;
+
+  if (fd >= 0)
+    mount_fd = (int) syscall (SYS_open_tree, fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE | AGENT_OPEN_TREE_CLONE | O_CLOEXEC);
+  else if (errno == EXDEV)
+    mount_fd = agent_open_path (directory_fd, name, AGENT_RESOLVE_BENEATH);
+  error = errno;
+  if (fd >= 0 && mount_fd >= 0 &&
+      syscall (SYS_move_mount, mount_fd, "", fd, "", AGENT_MOVE_MOUNT_F_EMPTY_PATH | AGENT_MOVE_MOUNT_T_EMPTY_PATH) < 0)
+    {
+      error = errno;
+      close (mount_fd);
+      mount_fd = -1;
+    }
+  if (fd >= 0)
+    close (fd);
+  close (directory_fd);
+  errno = error;
+  return mount_fd;
+}
+
+/* What is a mount can be neither renamed nor removed. So each directory on the way becomes one too: nobody gets round
+ * what is protected by putting something else in place of what is above it. */
+static bool
+session_protect (const char *workspace,
+                 const char *target)
+{
+  const struct agent_mount_attr read_only = { .attr_set = AGENT_MOUNT_ATTR_RDONLY };
+  char                          name[NAME_MAX + 1];
+  const char                   *at = target + strlen (workspace);
+  int                           fd = agent_open_path (AT_FDCWD, workspace, 0);
+  int                           error = 0;
+
+  while (fd >= 0 && *at == '/')
+    {
+      size_t length = strcspn (++at, "/");
+
+      if (length == 0 || length >= sizeof name)
+        {
+          close (fd);
+          errno = length == 0 ? EINVAL : ENAMETOOLONG;
+          return false;
+        }
+      memcpy (name, at, length);
+      name[length] = '\0';
+      at += length;
+      fd = session_isolate (fd, name);
+    }
+  if (fd < 0)
+    return false;
+  if (syscall (SYS_mount_setattr, fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &read_only, sizeof read_only) < 0)
+    error = errno;
+  close (fd);
   errno = error;
   return error == 0;
 }
@@ -88,12 +153,16 @@ agent_session_prepare (AgentSession             *self,
 
   for (uint32_t i = 0; i < setup->n_mounts; i++)
     {
-      if (!session_attach (packet->fds[i], &setup->mounts[i]))
+      bool in_place = (setup->mounts[i].flags & SANDBOX_AGENT_MOUNT_IN_PLACE) != 0;
+
+      if (in_place ? !session_protect (setup->workspace, setup->mounts[i].target)
+                   : !session_attach (packet->fds[i], &setup->mounts[i]))
         {
           *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, i };
           return false;
         }
-      close (packet->fds[i]);
+      if (!in_place)
+        close (packet->fds[i]);
     }
   /* a further descriptor is the lock: it stays open until the agent ends */
 
