@@ -290,22 +290,23 @@ sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
     sandbox_request_return_object (trial->request, G_OBJECT (driver));
 }
 
+/* Whether @path is of the programs of the host, which each view shows. */
 static gboolean
-sandbox_bubblewrap_backend_has_writable_mount (SandboxProfile *profile)
+sandbox_bubblewrap_backend_is_program (const char *path)
 {
-  GListModel *mounts = profile != NULL ? sandbox_profile_get_mounts (profile) : NULL;
+  static const char *const roots[] = { "/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/" };
+  g_autofree char         *whole = g_strconcat (path, "/", NULL);
 
-  for (guint i = 0; mounts != NULL && i < g_list_model_get_n_items (mounts); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (roots); i++)
     {
-      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
-
-      if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE)
+      if (g_str_has_prefix (whole, roots[i]))
         return TRUE;
     }
 
   return FALSE;
 }
 
+/* What @profile leaves of all. */
 static SandboxRestrictions
 sandbox_bubblewrap_backend_get_restrictions (SandboxProfile       *profile,
                                              SandboxNetworkPolicy *policy)
@@ -313,9 +314,21 @@ sandbox_bubblewrap_backend_get_restrictions (SandboxProfile       *profile,
   SandboxRestrictions restrictions = SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
                                      SANDBOX_RESTRICTIONS_SECRETS_HIDDEN |
                                      SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
+  GListModel *mounts = profile != NULL ? sandbox_profile_get_mounts (profile) : NULL;
 
-  if (sandbox_bubblewrap_backend_has_writable_mount (profile))
-    restrictions &= ~SANDBOX_RESTRICTIONS_WRITE_CONTAINED;
+  /* Of /etc and /opt it can only be said who may read them, not what is in there. */
+  if (profile != NULL && sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM)
+    restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
+  for (guint i = 0; mounts != NULL && i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+      const char *source = sandbox_mount_get_source (mount);
+
+      if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE)
+        restrictions &= ~SANDBOX_RESTRICTIONS_WRITE_CONTAINED;
+      if (source != NULL && !sandbox_bubblewrap_backend_is_program (source))
+        restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
+    }
   if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
     restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
 
@@ -339,7 +352,7 @@ sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
 
   names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-               "What is required cannot be enforced with this network policy and these mounts: %s", names);
+               "What is required cannot be enforced with this network policy, view and mounts: %s", names);
 
   return FALSE;
 }
@@ -376,15 +389,23 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   return TRUE;
 }
 
+static void
+sandbox_bubblewrap_backend_add_gap (SandboxReport *report,
+                                    const char    *gap)
+{
+  sandbox_report_add_gap (report, gap);
+  sandbox_report_set_grade (report, SANDBOX_GRADE_PARTIAL);
+}
+
 /* What the sandbox has less than it could have elsewhere. */
 static void
 sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
                                      SandboxReport          *report)
 {
   if (sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO && trial->manner.proc == SANDBOX_PROC_MODE_NONE)
-    sandbox_report_add_gap (report, "No procfs can be mounted on this host: commands have none");
+    sandbox_bubblewrap_backend_add_gap (report, "No procfs can be mounted on this host: commands have none");
   if (!trial->manner.forbid_userns)
-    sandbox_report_add_gap (report, "Further user namespaces are forbidden by the system call filter alone");
+    sandbox_bubblewrap_backend_add_gap (report, "Further user namespaces are forbidden by the system call filter alone");
 }
 
 static void
@@ -415,8 +436,9 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     }
 
   g_mutex_lock (&trial->backend->lock);
-  g_clear_object (&trial->backend->report);
-  if (error == NULL)
+  if (error != NULL || trial->is_default)
+    g_clear_object (&trial->backend->report);
+  if (error == NULL && trial->is_default)
     trial->backend->report = g_object_ref (report);
   g_mutex_unlock (&trial->backend->lock);
 

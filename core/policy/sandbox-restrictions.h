@@ -15,7 +15,8 @@ G_BEGIN_DECLS
  * @SANDBOX_RESTRICTIONS_NONE: nothing
  * @SANDBOX_RESTRICTIONS_NETWORK_DENIED: commands reach no network, not even the loopback of the host
  * @SANDBOX_RESTRICTIONS_WRITE_CONTAINED: commands change nothing outside of the workspace
- * @SANDBOX_RESTRICTIONS_SECRETS_HIDDEN: commands see no files of the host beyond its programs
+ * @SANDBOX_RESTRICTIONS_SECRETS_HIDDEN: commands see no files of the host beyond its programs and
+ *   what these need to run; a mount of anything else, and the system view, end that
  * @SANDBOX_RESTRICTIONS_PROCESS_CONTAINED: commands see and signal no process outside, and none of
  *   theirs outlives the sandbox
  *
