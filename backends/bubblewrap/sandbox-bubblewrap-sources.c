@@ -317,6 +317,12 @@ sandbox_bubblewrap_sources_check_protected (const char *workspace_path,
           return FALSE;
         }
     }
+  if (fd >= 0 && fstat (fd, &info) == 0 && S_ISREG (info.st_mode) && info.st_nlink > 1)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "“%s” of the workspace cannot be protected: it has another name, by which it could be changed", inside);
+      return FALSE;
+    }
   if (fd >= 0)
     return TRUE;
 

@@ -434,7 +434,8 @@ sandbox_profile_get_mounts (SandboxProfile *self)
  * ```
  *
  * It has to exist, and no part of its path can be a link, for what does not exist yet could not be kept from
- * appearing: else it is %SANDBOX_ERROR_NOT_FOUND or %SANDBOX_ERROR_PATH when a session is created. There can be
+ * appearing: else it is %SANDBOX_ERROR_NOT_FOUND or %SANDBOX_ERROR_PATH when a session is created. A file that has a
+ * second name (a hard link) is %SANDBOX_ERROR_INVALID; files in a directory are not looked at for that. There can be
  * seven, less than that with mounts that only a host that is root can hand over. What the host itself does by
  * [class@Sandbox.Session], like writing a file, is not held by it.
  *

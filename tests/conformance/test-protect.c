@@ -242,8 +242,14 @@ test_refused_mounts (TestSandbox  *self,
     { NULL, "/workspace/../guest", SANDBOX_MOUNT_MODE_READ_ONLY },
   };
   g_autoptr (SandboxProfile) many = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) linked = new_protecting ("/workspace/guest", NULL);
+  g_autofree char *guest = g_build_filename (self->workspace, "guest", NULL);
+  g_autofree char *other = g_build_filename (self->workspace, "other", NULL);
 
-  g_test_summary ("Nothing else can be mounted in a workspace, nothing else be protected so, and there is a limit");
+  g_test_summary ("Nothing else can be mounted in a workspace, nothing else be protected so, no file of two names, and there is a limit");
+
+  g_assert_cmpint (link (guest, other), ==, 0);
+  test_assert_refused (self, linked, SANDBOX_ERROR_INVALID, "another name");
 
   for (guint i = 0; i < G_N_ELEMENTS (mounts); i++)
     {

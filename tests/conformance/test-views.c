@@ -804,18 +804,50 @@ static void
 test_required (TestSandbox  *self,
                gconstpointer unused)
 {
-  g_autofree char *top = make_sources ();
-  g_autofree char *open = g_build_filename (top, "open", NULL);
-  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  const struct
+  {
+    SandboxView         view;
+    const char         *source; /* of a mount; NULL for none */
+    SandboxMountMode    mode;
+    SandboxRestrictions missing;
+  } profiles[] = {
+    { SANDBOX_VIEW_MINIMAL, NULL, SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_NONE },
+    { SANDBOX_VIEW_MINIMAL, "/usr/share", SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_NONE },
+    { SANDBOX_VIEW_MINIMAL, self->workspace, SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_RESTRICTIONS_WRITE_CONTAINED | SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
+    { SANDBOX_VIEW_MINIMAL, "/etc/services", SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
+    { SANDBOX_VIEW_SYSTEM, NULL, SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
+  };
+  const SandboxRestrictions all = SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
+                                  SANDBOX_RESTRICTIONS_SECRETS_HIDDEN | SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
 
-  g_test_summary ("With a writable mount, writing is not contained in the workspace, and who requires that is refused");
+  g_test_summary ("What a view and its mounts show and let change is not promised, neither by a probe nor to who requires it");
 
-  test_add_mount (profile, open, "/srv/open", SANDBOX_MOUNT_MODE_READ_WRITE);
-  test_use_profile (self, profile);
-  sandbox_profile_set_required (profile, SANDBOX_RESTRICTIONS_WRITE_CONTAINED);
-  test_assert_refused (self, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot be enforced");
+  for (guint i = 0; i < G_N_ELEMENTS (profiles); i++)
+    {
+      g_autoptr (SandboxProfile) profile = new_profile (profiles[i].view);
+      g_autoptr (SandboxReport) report = NULL;
+      g_autoptr (SandboxReport) of_default = NULL;
+      g_autoptr (GError) error = NULL;
 
-  test_remove_tree (top);
+      if (profiles[i].source != NULL)
+        test_add_mount (profile, profiles[i].source, "/srv/x", profiles[i].mode);
+      report = sandbox_backend_probe (self->backend, profile, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpuint (sandbox_report_get_restrictions (report), ==, all & ~profiles[i].missing);
+      /* What is remembered is of the default profile. */
+      of_default = sandbox_backend_probe (self->backend, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpuint (sandbox_report_get_restrictions (of_default), ==, all);
+
+      sandbox_profile_set_required (profile, all & ~profiles[i].missing);
+      test_use_profile (self, profile);
+      for (guint bit = 0; bit < 4; bit++)
+        {
+          sandbox_profile_set_required (profile, profiles[i].missing & (1 << bit));
+          if ((profiles[i].missing & (1 << bit)) != 0)
+            test_assert_refused (self, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot be enforced");
+        }
+    }
 }
 
 #define ADD(path, func) g_test_add ("/views/" path, TestSandbox, NULL, test_profile_set_up, func, test_profile_tear_down)
