@@ -2,11 +2,14 @@
 /* Who commands are on the host, read from outside, and whose the files are that they and the host write. */
 #include "../common/test-sandbox.h"
 
+#include <grp.h>
 #include <sys/file.h>
 
 #define CLAIMS "/run/sandbox-glib"
 #define FIRST_ID 61184
 #define LAST_ID 65519
+/* A user with nothing to do with any workspace */
+#define OTHER_ID 12345
 
 static void
 assert_ids (pid_t       pid,
@@ -121,6 +124,93 @@ test_own_files (TestSandbox  *self,
   g_test_summary ("What commands and the host write belongs to the workspace's owner on disk, and to the guest inside");
 
   check_files (self, geteuid (), getegid ());
+}
+
+static void
+become_other_cb (gpointer unused)
+{
+  if (setgroups (0, NULL) < 0 || setresgid (OTHER_ID, OTHER_ID, OTHER_ID) < 0 || setresuid (OTHER_ID, OTHER_ID, OTHER_ID) < 0)
+    _exit (99);
+}
+
+/* Who a program of the workspace is when another user of the host runs it */
+static void
+assert_ids_of_other (TestSandbox *self,
+                     const char  *name)
+{
+  g_autofree char *path = g_build_filename (self->workspace, name, NULL);
+  const char      *argv[] = { path, NULL, NULL };
+  g_autoptr (GError) error = NULL;
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *output = NULL;
+
+      argv[1] = i == 0 ? "-u" : "-g";
+      g_spawn_sync ("/", (char **) argv, NULL, G_SPAWN_DEFAULT, become_other_cb, NULL, &output, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpstr (output, ==, G_STRINGIFY (OTHER_ID) "\n");
+    }
+}
+
+static mode_t
+get_mode (const char *directory,
+          const char *name)
+{
+  g_autofree char *path = g_build_filename (directory, name, NULL);
+  struct stat      info;
+
+  g_assert_cmpint (lstat (path, &info), ==, 0);
+
+  return info.st_mode & 07777;
+}
+
+static void
+test_case_92 (TestSandbox  *self,
+              gconstpointer unused)
+{
+  static const char *const names[] = { ".", "chmod", "raised", "group", "installed", "copied", "folder", "old", "brought", "brought/tool" };
+  g_autofree char         *old = g_build_filename (self->workspace, "old", NULL);
+  g_autofree char         *top = g_dir_make_tmp ("sandbox-identity-XXXXXX", NULL);
+  g_autofree char         *from = g_build_filename (top, "from", NULL);
+  g_autofree char         *to = g_build_filename (top, "to", NULL);
+  g_autofree char         *tool = g_build_filename (from, "tool", NULL);
+  g_autofree char         *told = NULL;
+  g_autoptr (GFile) source = g_file_new_for_path (from);
+  g_autoptr (GFile) target = g_file_new_for_path (to);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Case 92: no program that a guest makes in a workspace has another user's rights, whoever runs it");
+
+  /* The worst place: anybody may enter it. */
+  g_assert_cmpint (chmod (self->workspace, 0755), ==, 0);
+  test_install_program (self->workspace, "old", "/usr/bin/id");
+  g_assert_cmpint (chmod (old, 06755), ==, 0);
+  g_assert_cmpint (g_mkdir (from, 0755), ==, 0);
+  test_install_program (from, "tool", "/usr/bin/id");
+  g_assert_cmpint (chmod (tool, 06755), ==, 0);
+  g_assert_true (sandbox_session_import_directory (self->session, source, "brought", NULL, &error));
+  g_assert_no_error (error);
+
+  told = test_sh (self, "umask 0; for name in chmod raised group copied; do cp /usr/bin/id $name; chmod 755 $name; done;"
+                        "chmod 4755 chmod 2>/dev/null || echo chmod; chmod u+s raised 2>/dev/null || echo u+s; chmod g+s group 2>/dev/null || echo g+s;"
+                        "install -m 6755 /usr/bin/id installed 2>/dev/null || echo install; cp /usr/bin/id installed;"
+                        "mkdir -m 2755 folder 2>/dev/null || echo mkdir; [ -e folder ] || mkdir folder; chmod 2755 . 2>/dev/null || echo here;"
+                        "cp -p old copied 2>/dev/null || echo cp;"
+                        "echo >>old; chmod 755 copied installed");
+  g_assert_cmpstr (told, ==, "chmod\nu+s\ng+s\ninstall\nmkdir\nhere\ncp\n");
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    g_assert_cmpint (get_mode (self->workspace, names[i]) & 07000, ==, 0);
+
+  /* Nor does one that comes out have them. */
+  g_assert_true (sandbox_session_export_directory (self->session, "brought", target, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (get_mode (to, "tool"), ==, 0755);
+
+  if (geteuid () == 0)
+    for (guint i = 1; i < 6; i++)
+      assert_ids_of_other (self, names[i]);
+  test_remove_tree (top);
 }
 
 static void
@@ -305,6 +395,7 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   add ("/identity/own-files", test_own_files);
+  add ("/identity/case-92-set-id", test_case_92);
   if (geteuid () == 0)
     {
       add ("/identity/never-root", test_never_root);
