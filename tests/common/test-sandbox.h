@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,39 +43,6 @@ typedef struct
   SandboxHandle   *handle;
   SandboxSession  *session; /* the handle's */
 } TestSandbox;
-
-static inline int
-test_remove_cb (const char        *path,
-                const struct stat *info,
-                int                kind,
-                struct FTW        *place)
-{
-  return remove (path);
-}
-
-/* Whether @path is below the directory for temporary files, whatever links and dots there are in it. */
-static inline gboolean
-test_is_temporary (const char *path)
-{
-  g_autofree char *parent = g_path_get_dirname (path);
-  g_autofree char *name = g_path_get_basename (path);
-  g_autofree char *real_parent = realpath (parent, NULL);
-  g_autofree char *top = realpath (g_get_tmp_dir (), NULL);
-  gsize            length = top != NULL ? strlen (top) : 0;
-
-  return g_path_is_absolute (path) && length > 1 && real_parent != NULL && strncmp (real_parent, top, length) == 0 &&
-         (real_parent[length] == '\0' || real_parent[length] == '/') &&
-         !g_str_equal (name, ".") && !g_str_equal (name, "..");
-}
-
-/* The tests run as root too: a mistake in one of them must not cost anybody a file. */
-static inline void
-test_remove_tree (const char *path)
-{
-  if (!test_is_temporary (path))
-    g_error ("%s is not below %s: not removed", path, g_get_tmp_dir ());
-  nftw (path, test_remove_cb, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
 
 /* Puts a program into a directory on the host, for whoever owns the directory. */
 static inline void

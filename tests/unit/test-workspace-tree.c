@@ -205,6 +205,36 @@ test_case_73 (Tree         *tree,
 }
 
 static void
+put_link_cb (gpointer    data,
+             const char *target,
+             const char *path)
+{
+  Tree *tree = data;
+
+  guest_make_link (&tree->files, target, path);
+}
+
+static void
+put_hard_link_cb (gpointer    data,
+                  const char *target,
+                  const char *path)
+{
+  Tree *tree = data;
+
+  g_assert_cmpint (linkat (AT_FDCWD, target, tree->files.root, path, 0), ==, 0);
+}
+
+static void
+test_case_74 (Tree         *tree,
+              gconstpointer data)
+{
+  TestWriter writer = { tree->session, tree->async, tree->files.top, put_link_cb, tree };
+
+  g_test_summary ("Writing through a link: no call that writes does it");
+  test_writer_try_links (&writer);
+}
+
+static void
 test_case_75 (Tree         *tree,
               gconstpointer data)
 {
@@ -221,6 +251,26 @@ test_case_75 (Tree         *tree,
       tree_do (tree, move, "m", "n");
       tree_do (tree, remove_path, "n");
     }
+}
+
+static void
+test_case_75_writes (Tree         *tree,
+                     gconstpointer data)
+{
+  TestWriter writer = { tree->session, tree->async, tree->files.top, put_link_cb, tree };
+
+  g_test_summary ("Magic links: no call that writes follows one");
+  test_writer_try_magic_links (&writer);
+}
+
+static void
+test_case_76 (Tree         *tree,
+              gconstpointer data)
+{
+  TestWriter writer = { tree->session, tree->async, tree->files.top, put_hard_link_cb, tree };
+
+  g_test_summary ("Hard link to a file outside: every call that writes cuts it");
+  test_writer_try_hard_links (&writer);
 }
 
 static void
@@ -702,129 +752,12 @@ guest_swap (gpointer data)
 }
 
 static void
-race_note (gboolean done,
-           GError **error,
-           guint    counts[2])
-{
-  g_assert_cmpint (done, ==, *error == NULL);
-  g_assert_true (*error == NULL || (*error)->domain == SANDBOX_ERROR);
-  counts[done ? 0 : 1]++;
-  g_clear_error (error);
-}
-
-static void
-race_list (Tree       *tree,
-           const char *path,
-           guint       counts[2])
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (SandboxListing) listing = tree_call (tree, list_directory, NULL, &error, path);
-
-  /* A name that is only outside */
-  if (listing != NULL)
-    {
-      g_autoptr (GFileInfo) secret = tree_find (listing, "secret");
-
-      g_assert_null (secret);
-    }
-  race_note (listing != NULL, &error, counts);
-}
-
-static void
-race_describe (Tree       *tree,
-               const char *path,
-               guint       counts[2])
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GFileInfo) info = tree_call (tree, query_info, NULL, &error, path);
-
-  if (info != NULL && g_file_info_get_file_type (info) == G_FILE_TYPE_REGULAR)
-    g_assert_cmpint (g_file_info_get_size (info), !=, strlen (MARKER));
-  race_note (info != NULL, &error, counts);
-}
-
-static void
-race_read (Tree       *tree,
-           const char *path,
-           guint       counts[2])
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GInputStream) stream = tree_call (tree, open_read, NULL, &error, path);
-
-  if (stream != NULL)
-    {
-      g_autofree char *text = tree_read_stream (stream, NULL);
-
-      g_assert_cmpstr (text, ==, "inside");
-    }
-  race_note (stream != NULL, &error, counts);
-}
-
-static void
-race_write (Tree       *tree,
-            const char *path,
-            guint       counts[2])
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GOutputStream) stream = tree_call (tree, open_write, NULL, &error, path);
-  gboolean done = stream != NULL && g_output_stream_write_all (stream, "inside", 6, NULL, NULL, &error) &&
-                  g_output_stream_close (stream, NULL, &error);
-
-  race_note (done, &error, counts);
-}
-
-static void
-race_change (Tree       *tree,
-             const char *path,
-             const char *other,
-             guint       counts[2])
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *made = g_strconcat (path, "/made", NULL);
-
-  race_note (tree_call (tree, make_directory, NULL, &error, made), &error, counts);
-  race_note (tree_call (tree, move, NULL, &error, made, other), &error, counts);
-  race_note (tree_call (tree, remove_path, NULL, &error, other), &error, counts);
-  race_note (tree_call (tree, remove_path, NULL, &error, made), &error, counts);
-}
-
-static void
-race_copy (Tree       *tree,
-           const char *path,
-           guint       counts[2])
-{
-  g_autofree char *from = g_build_filename (tree->files.top, "from", NULL);
-  g_autofree char *to = g_build_filename (tree->files.top, "to", NULL);
-  g_autofree char *secret = g_build_filename (to, "secret", NULL);
-  g_autoptr (GFile) source = g_file_new_for_path (from);
-  g_autoptr (GFile) target = g_file_new_for_path (to);
-  g_autoptr (GError) error = NULL;
-  int top = open (tree->files.top, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-  race_note (tree_call (tree, import_directory, NULL, &error, source, path), &error, counts);
-  race_note (tree_call (tree, export_directory, NULL, &error, path, target), &error, counts);
-  g_assert_false (g_file_test (secret, G_FILE_TEST_EXISTS));
-  sandbox_contained_remove (top, "to", SANDBOX_REMOVE_FLAGS_RECURSIVE | SANDBOX_REMOVE_FLAGS_MISSING_OK, NULL, NULL, &error);
-  g_assert_no_error (error);
-  close (top);
-}
-
-static void
 test_race (Tree         *tree,
            gconstpointer data)
 {
-  const char *const directories[] = { ".", "d", "d/e", "d-link", "d/t", "t/sub" };
-  const char *const files[] = { "f", "d/x", "d/e/x", "d-link/x", "f-link", "d/t/x", "t/x" };
-  const char       *seconds = g_getenv ("SANDBOX_TEST_RACE_SECONDS");
-  const guint       wanted = seconds != NULL ? 20000 : 1;
-  const guint64     span = (seconds != NULL ? g_ascii_strtoull (seconds, NULL, 10) : 2) * G_TIME_SPAN_SECOND;
-  const gint64      begin = g_get_monotonic_time ();
-  g_autofree char  *from = g_build_filename (tree->files.top, "from", NULL);
-  g_autofree char  *in_it = g_build_filename (from, "sub", NULL);
-  g_autofree char  *a_file = g_build_filename (from, "sub", "x", NULL);
-  Guest             guest = { &tree->files, FALSE };
+  Guest    guest = { &tree->files, FALSE };
+  TestRace race = { .session = tree->session, .async = tree->async, .top = tree->files.top };
   g_autoptr (GThread) thread = NULL;
-  guint counts[2] = { 0 };
 
   g_test_summary ("Links and directories swapped all the time: no call reaches anything outside");
   guest_make_directory (&tree->files, "d");
@@ -838,34 +771,12 @@ test_race (Tree         *tree,
   guest_make_link (&tree->files, "../../outside", "d/e-link");
   guest_make_directory (&tree->files, "d/t");
   guest_make_directory (&tree->files, "t");
-  g_assert_cmpint (g_mkdir_with_parents (in_it, 0755), ==, 0);
-  g_assert_true (g_file_set_contents (a_file, "inside", -1, NULL));
   thread = g_thread_new ("guest", guest_swap, &guest);
 
-  /* So long and so many, with both ends seen, however slow the machine is */
-  while (g_get_monotonic_time () < begin + (gint64) span ||
-         counts[0] + counts[1] < wanted || counts[0] == 0 || counts[1] == 0)
-    {
-      for (gsize i = 0; i < G_N_ELEMENTS (directories); i++)
-        {
-          race_list (tree, directories[i], counts);
-          race_describe (tree, directories[i], counts);
-          race_change (tree, directories[i], directories[(i + 1) % G_N_ELEMENTS (directories)], counts);
-          if (i > 0)
-            race_copy (tree, directories[i], counts);
-        }
-      for (gsize i = 0; i < G_N_ELEMENTS (files); i++)
-        {
-          race_read (tree, files[i], counts);
-          race_write (tree, files[i], counts);
-          race_describe (tree, files[i], counts);
-        }
-      g_assert_cmpint (g_get_monotonic_time (), <, begin + 10 * (gint64) span + 2 * TEST_LIMIT_US);
-    }
+  test_race_run (&race);
 
   g_atomic_int_set (&guest.stop, TRUE);
   g_thread_join (g_steal_pointer (&thread));
-  g_test_message ("%u calls did what they were asked for, %u were refused", counts[0], counts[1]);
 }
 
 /* A driver with none of the optional functions. */
@@ -957,7 +868,10 @@ main (int    argc,
     { "case-71-final-symlink", test_case_71 },
     { "case-72-symlinked-parent", test_case_72 },
     { "case-73-path-verdicts", test_case_73 },
+    { "case-74-every-write", test_case_74 },
     { "case-75-magic-links", test_case_75 },
+    { "case-75-every-write", test_case_75_writes },
+    { "case-76-every-write", test_case_76 },
     { "case-78-special-files", test_case_78 },
     { "case-81-names-not-utf8", test_case_81 },
     { "case-82-odd-names", test_case_82 },

@@ -12,6 +12,7 @@
 #include "sandbox-worker.h"
 #include "sandbox-workspace.h"
 #include "../common/test-helpers.h"
+#include "../common/test-session-files.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 # define TREE_IS_SANITIZED 1
@@ -222,19 +223,8 @@ tree_enter_mount_namespace (Tree *tree)
 }
 
 /* sandbox_session_NAME (session, …), in the form of this test. */
-#define tree_call(tree, name, cancellable, error, ...)                                                       \
- ({                                                                                                          \
- g_autoptr (GAsyncResult) tree_result = NULL;                                                                \
-                                                                                                             \
- if ((tree)->async)                                                                                          \
-  {                                                                                                          \
-   sandbox_session_##name##_async ((tree)->session, __VA_ARGS__, cancellable, test_result_cb, &tree_result); \
-   g_assert_null (tree_result);                                                                              \
-   test_wait (tree_result != NULL);                                                                          \
-  }                                                                                                          \
- (tree)->async ? sandbox_session_##name##_finish ((tree)->session, tree_result, error)                       \
-               : sandbox_session_##name ((tree)->session, __VA_ARGS__, cancellable, error);                  \
- })
+#define tree_call(tree, name, cancellable, error, ...) \
+ test_session_call ((tree)->session, (tree)->async, name, cancellable, error, __VA_ARGS__)
 
 /* Succeeds, and gives what the call gives. */
 #define tree_do(tree, name, ...)                                                   \

@@ -15,11 +15,10 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-error.h"
+#include "../common/test-outside.h"
 
 /* A workspace, and beside it what must never be touched: each test ends with a look at that, and at the
  * number of open descriptors. */
-
-#define MARKER "the marker outside"
 
 typedef struct
 {
@@ -44,66 +43,11 @@ fixture_count_descriptors (void)
   return count;
 }
 
-/* All that is known of a tree but times of access. */
-static inline void
-fixture_describe (GString    *string,
-                  const char *path)
-{
-  struct stat st;
-
-  g_assert_cmpint (lstat (path, &st), ==, 0);
-  g_string_append_printf (string, "%s %o %u %u %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld %" G_GINT64_FORMAT,
-                          path, st.st_mode, st.st_uid, st.st_gid, (guint64) st.st_ino,
-                          (gint64) st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (gint64) st.st_size);
-  if (S_ISREG (st.st_mode))
-    {
-      g_autofree char *content = NULL;
-
-      g_assert_true (g_file_get_contents (path, &content, NULL, NULL));
-      g_string_append_printf (string, " %s", content);
-    }
-  g_string_append_c (string, '\n');
-
-  if (S_ISDIR (st.st_mode))
-    {
-      g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
-      const char *name;
-
-      g_assert_nonnull (dir);
-      while ((name = g_dir_read_name (dir)) != NULL)
-        {
-          g_autofree char *child = g_build_filename (path, name, NULL);
-
-          fixture_describe (string, child);
-        }
-    }
-}
-
-static inline char *
-fixture_look_outside (Fixture *fixture)
-{
-  g_autoptr (GString) string = g_string_new (NULL);
-
-  fixture_describe (string, fixture->outside);
-
-  return g_string_free (g_steal_pointer (&string), FALSE);
-}
-
-static inline void
-fixture_make_outside (Fixture    *fixture,
-                      const char *name)
-{
-  g_autofree char *path = g_build_filename (fixture->outside, name, NULL);
-
-  g_assert_true (g_file_set_contents (path, MARKER, -1, NULL));
-}
-
 static inline void
 fixture_set_up (Fixture      *fixture,
                 gconstpointer walk)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *sub = NULL;
 
   sandbox_contained_always_walk = GPOINTER_TO_INT (walk);
   fixture->n_descriptors = fixture_count_descriptors ();
@@ -112,18 +56,11 @@ fixture_set_up (Fixture      *fixture,
   fixture->inside = g_build_filename (fixture->top, "inside", NULL);
   fixture->outside = g_build_filename (fixture->top, "outside", NULL);
   g_assert_cmpint (g_mkdir (fixture->inside, 0755), ==, 0);
-  g_assert_cmpint (g_mkdir (fixture->outside, 0755), ==, 0);
-
-  /* Names that the tests have inside too, so that a step too far finds something. */
-  sub = g_build_filename (fixture->outside, "sub", NULL);
-  g_assert_cmpint (g_mkdir (sub, 0500), ==, 0);
-  fixture_make_outside (fixture, "secret");
-  fixture_make_outside (fixture, "x");
-  fixture_make_outside (fixture, "y");
+  test_make_outside (fixture->outside);
 
   fixture->root = open (fixture->inside, O_PATH | O_DIRECTORY | O_CLOEXEC);
   g_assert_cmpint (fixture->root, >=, 0);
-  fixture->before = fixture_look_outside (fixture);
+  fixture->before = test_look_outside (fixture->outside);
 }
 
 static inline void
@@ -131,7 +68,7 @@ fixture_tear_down (Fixture      *fixture,
                    gconstpointer walk)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *after = fixture_look_outside (fixture);
+  g_autofree char *after = test_look_outside (fixture->outside);
   g_autofree char *name = g_path_get_basename (fixture->top);
   int              parent = open (g_get_tmp_dir (), O_PATH | O_DIRECTORY | O_CLOEXEC);
 

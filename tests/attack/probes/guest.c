@@ -10,6 +10,7 @@
  * guest hold MARKER        "ready", then nothing for ever; the marker is only there to be found in its arguments
  * guest family MARKER      the same with relatives: in sessions of their own, orphaned, stopped, deaf to signals
  * guest leave MARKER       such relatives, but the first process ends at once
+ * guest swap               "ready", then swaps directories and files of the workspace for links, for ever
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +187,35 @@ make_family (char *marker)
   close (ready[0]);
 }
 
+static void
+exchange (int         first_directory,
+          const char *first,
+          int         second_directory,
+          const char *second)
+{
+  syscall (SYS_renameat2, first_directory, first, second_directory, second, 2 /* RENAME_EXCHANGE */);
+}
+
+static void __attribute__ ((noreturn))
+swap_names (void)
+{
+  int root = open (".", O_PATH | O_DIRECTORY);
+  int inner = open ("d", O_PATH | O_DIRECTORY);
+
+  if (root < 0 || inner < 0)
+    fail ("open");
+  puts ("ready");
+  fflush (stdout);
+  for (;;)
+    {
+      exchange (root, "d", root, "d-link");
+      exchange (root, "f", root, "f-link");
+      exchange (inner, "e", inner, "e-link");
+      exchange (root, "t", inner, "t");
+      exchange (root, "t", root, "t-link");
+    }
+}
+
 int
 main (int    argc,
       char **argv)
@@ -216,6 +247,8 @@ main (int    argc,
     }
   else if (strcmp (what, "leave") == 0 && argc == 3)
     make_family (argv[2]);
+  else if (strcmp (what, "swap") == 0)
+    swap_names ();
   else
     {
       fputs ("guest: unknown words\n", stderr);
