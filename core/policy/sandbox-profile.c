@@ -437,7 +437,8 @@ sandbox_profile_get_mounts (SandboxProfile *self)
  * appearing: else it is %SANDBOX_ERROR_NOT_FOUND or %SANDBOX_ERROR_PATH when a session is created. A file that has a
  * second name (a hard link) is %SANDBOX_ERROR_INVALID; files in a directory are not looked at for that. There can be
  * seven, less than that with mounts that only a host that is root can hand over. What the host itself does by
- * [class@Sandbox.Session], like writing a file, is not held by it.
+ * [class@Sandbox.Session], like writing a file, is not held by it. Nor are files beside it: with those two protected, a
+ * command can still make another repository below, or a `.git/commondir` that has git read its settings elsewhere.
  *
  * Where the host runs as root, commands can read of a read-only mount what every user of the host can read,
  * and they have the rights of the owner of a read-write mount in there.

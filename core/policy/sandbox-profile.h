@@ -21,6 +21,10 @@ G_BEGIN_DECLS
  *
  * What commands find at the root. Each has a `/dev`, `/tmp` and `/run` of its own.
  *
+ * In the system view `/data`, `/home`, `/root` and `/var` are empty directories, `passwd`, `group` and `hosts` are made up, and what
+ * is hidden in `/etc` is what commands could read there and not every user of the host. Of `/usr`, `/opt` and `/app`
+ * commands see what the host may read, or every user where that is root.
+ *
  * Since: 1.0
  */
 typedef enum
