@@ -4,18 +4,15 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-driver.h"
-#include "sandbox-bubblewrap-launch.h"
 #include "sandbox-bubblewrap-plan-json.h"
+#include "sandbox-bubblewrap-restrictions.h"
 #include "sandbox-bubblewrap-sources.h"
+#include "sandbox-bubblewrap-trial.h"
 
 #include <glib/gstdio.h>
 #include <unistd.h>
 
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
-/* A program that every root view has, to prove that one runs. */
-#define PROOF "true"
-/* A bwrap that does not know an option says so at once; one that hangs is not tried a second time. */
-#define REFUSAL_US (5 * G_USEC_PER_SEC)
 
 /**
  * SandboxBubblewrapBackend:
@@ -45,232 +42,39 @@ static GParamSpec *properties[PROP_EXECUTABLE + 1];
 G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SANDBOX_TYPE_BACKEND, G_TYPE_FLAG_FINAL, )
 /* clang-format on */
 
-/* A driver in the making: open what it needs (which may block), then prove that a command runs in it. The
- * steps stand last to first. It is answered by @done, once. */
-typedef struct _SandboxBubblewrapTrial SandboxBubblewrapTrial;
-
-typedef void (*SandboxBubblewrapTrialFunc) (SandboxBubblewrapTrial *trial,
-                                            SandboxDriver          *driver,
-                                            const GError           *error);
-
-struct _SandboxBubblewrapTrial
+static char *
+sandbox_bubblewrap_backend_dup_executable (SandboxBubblewrapBackend *self)
 {
-  SandboxBubblewrapBackend  *backend;
-  SandboxRequest            *request;
-  char                      *executable;
-  SandboxWorkspace          *workspace;
-  SandboxProfile            *profile;
-  SandboxNetworkPolicy      *policy; /* nullable */
-  SandboxBubblewrapTrialFunc done;
-  char                      *directory;  /* a workspace of our own, removed at the end; nullable */
-  gboolean                   is_default; /* no profile was given */
+  char *executable = NULL;
 
-  GCancellable            *cancellable;
-  gint64                   began_us; /* the proof; monotonic */
-  SandboxBubblewrapManner  manner;
-  SandboxBubblewrapLaunch *launch;
-  SandboxDriver           *driver;
-};
+  g_mutex_lock (&self->lock);
+  executable = g_strdup (self->executable);
+  g_mutex_unlock (&self->lock);
 
+  return executable;
+}
+
+/* @report is what is known of the default profile; NULL is nothing. */
 static void
-sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
+sandbox_bubblewrap_backend_keep_report (SandboxBubblewrapBackend *self,
+                                        SandboxReport            *report)
 {
-  if (trial->directory != NULL)
-    g_rmdir (trial->directory);
-  g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
-  g_clear_object (&trial->driver);
-  g_clear_object (&trial->cancellable);
-  g_clear_object (&trial->policy);
-  g_clear_object (&trial->profile);
-  g_clear_object (&trial->workspace);
-  g_clear_object (&trial->request);
-  g_clear_object (&trial->backend);
-  g_free (trial->executable);
-  g_free (trial->directory);
-  g_free (trial);
+  g_mutex_lock (&self->lock);
+  g_set_object (&self->report, report);
+  g_mutex_unlock (&self->lock);
 }
 
-static void
-sandbox_bubblewrap_trial_end (SandboxBubblewrapTrial *trial,
-                              SandboxDriver          *driver,
-                              const GError           *error)
+/* What the options want, and a profile in any case. */
+static SandboxProfile *
+sandbox_bubblewrap_backend_ref_profile (SandboxCreateOptions *options,
+                                        SandboxRestrictions  *required)
 {
-  trial->done (trial, driver, error);
-  sandbox_bubblewrap_trial_free (trial);
-}
+  SandboxProfile *wanted = sandbox_create_options_get_profile (options);
+  SandboxProfile *profile = wanted != NULL ? g_object_ref (wanted) : sandbox_profile_new ();
 
-static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
+  *required = sandbox_create_options_get_required (options) | sandbox_profile_get_required (profile);
 
-/* The next way to build it, each a little less than the one before but within what the profile allows. None is
- * left when this is FALSE. */
-static gboolean
-sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
-{
-  SandboxBubblewrapManner *manner = &trial->manner;
-
-  /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
-  if (sandbox_bubblewrap_launch_binds_by_fd (trial->launch))
-    {
-      manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
-      return TRUE;
-    }
-
-  manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
-  if (manner->proc == SANDBOX_PROC_MODE_FRESH && sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO)
-    {
-      manner->proc = SANDBOX_PROC_MODE_NONE;
-      return TRUE;
-    }
-  /* Where no procfs can be mounted, further user namespaces are left to the filter. */
-  if (manner->proc != SANDBOX_PROC_MODE_FRESH && manner->forbid_userns)
-    {
-      manner->forbid_userns = FALSE;
-      return TRUE;
-    }
-
-  return FALSE;
-}
-
-static void
-sandbox_bubblewrap_trial_ran_cb (GObject      *object,
-                                 GAsyncResult *result,
-                                 gpointer      user_data)
-{
-  SandboxBubblewrapTrial *trial = user_data;
-  g_autoptr (SandboxResult) proof = NULL;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GError) failed = NULL;
-
-  proof = sandbox_session_run_finish (SANDBOX_SESSION (object), result, &error);
-  if (proof != NULL && !sandbox_result_check (proof, &failed))
-    g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
-
-  /* A custom view need not have any program. That one was looked for proves the rest. */
-  if (sandbox_profile_get_view (trial->profile) == SANDBOX_VIEW_CUSTOM &&
-      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
-    g_clear_error (&error);
-
-  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
-      g_get_monotonic_time () - trial->began_us < REFUSAL_US &&
-      sandbox_bubblewrap_trial_fall_back (trial))
-    {
-      g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
-      g_clear_object (&trial->driver);
-      sandbox_bubblewrap_trial_prepare (trial);
-      return;
-    }
-
-  sandbox_bubblewrap_trial_end (trial, error == NULL ? trial->driver : NULL, error);
-}
-
-static void
-sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
-{
-  const char *const argv[] = { PROOF, NULL };
-  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
-  g_autoptr (SandboxSession) session = NULL;
-  g_autoptr (GError) error = NULL;
-
-  trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy);
-  session = sandbox_session_new_for_driver (trial->driver, &error);
-  if (session == NULL)
-    {
-      sandbox_bubblewrap_trial_end (trial, NULL, error);
-      return;
-    }
-
-  trial->began_us = g_get_monotonic_time ();
-  sandbox_session_run_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_ran_cb, trial);
-}
-
-static void
-sandbox_bubblewrap_trial_open (GTask        *task,
-                               gpointer      source_object,
-                               gpointer      task_data,
-                               GCancellable *cancellable)
-{
-  SandboxBubblewrapTrial *trial = task_data;
-  GError                 *error = NULL;
-
-  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile,
-                                                 sandbox_backend_get_state_directory (SANDBOX_BACKEND (trial->backend)),
-                                                 &trial->manner, &error);
-  if (trial->launch == NULL)
-    g_task_return_error (task, error);
-  else
-    g_task_return_boolean (task, TRUE);
-}
-
-static void
-sandbox_bubblewrap_trial_opened_cb (GObject      *object,
-                                    GAsyncResult *result,
-                                    gpointer      user_data)
-{
-  SandboxBubblewrapTrial *trial = user_data;
-  g_autoptr (GError) error = NULL;
-
-  if (!g_task_propagate_boolean (G_TASK (result), &error))
-    sandbox_bubblewrap_trial_end (trial, NULL, error);
-  else
-    sandbox_bubblewrap_trial_prove (trial);
-}
-
-static void
-sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial)
-{
-  g_autoptr (GTask) task = g_task_new (trial->backend, NULL, sandbox_bubblewrap_trial_opened_cb, trial);
-
-  g_task_set_source_tag (task, sandbox_bubblewrap_trial_prepare);
-  g_task_set_task_data (task, trial, NULL);
-  if (sandbox_request_may_block (trial->request))
-    sandbox_bubblewrap_trial_open (task, trial->backend, trial, NULL);
-  else
-    g_task_run_in_thread (task, sandbox_bubblewrap_trial_open);
-}
-
-/* The best way to build what @profile wants. */
-static SandboxBubblewrapManner
-sandbox_bubblewrap_backend_get_manner (SandboxProfile *profile)
-{
-  SandboxProcMode proc = sandbox_profile_get_proc (profile);
-
-  return (SandboxBubblewrapManner){
-    .bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD,
-    .proc = proc == SANDBOX_PROC_MODE_AUTO ? SANDBOX_PROC_MODE_FRESH : proc,
-    .forbid_userns = TRUE,
-  };
-}
-
-/* Takes @directory. */
-static void
-sandbox_bubblewrap_trial_begin (SandboxBubblewrapBackend  *backend,
-                                SandboxWorkspace          *workspace,
-                                SandboxProfile            *profile,
-                                SandboxNetworkPolicy      *policy,
-                                char                      *directory,
-                                SandboxBubblewrapTrialFunc done,
-                                SandboxRequest            *request)
-{
-  SandboxBubblewrapTrial *trial = g_new0 (SandboxBubblewrapTrial, 1);
-
-  trial->backend = g_object_ref (backend);
-  trial->request = g_object_ref (request);
-  trial->workspace = g_object_ref (workspace);
-  trial->profile = profile != NULL ? g_object_ref (profile) : sandbox_profile_new ();
-  trial->is_default = profile == NULL;
-  g_set_object (&trial->policy, policy);
-  trial->directory = directory;
-  trial->done = done;
-  trial->manner = sandbox_bubblewrap_backend_get_manner (trial->profile);
-  trial->manner.is_probe = directory != NULL;
-  trial->cancellable = g_cancellable_new ();
-  g_mutex_lock (&backend->lock);
-  trial->executable = g_strdup (backend->executable);
-  g_mutex_unlock (&backend->lock);
-
-  g_signal_connect_object (request, "cancelled", G_CALLBACK (g_cancellable_cancel), trial->cancellable, G_CONNECT_SWAPPED);
-  sandbox_bubblewrap_trial_prepare (trial);
+  return profile;
 }
 
 static void
@@ -281,80 +85,11 @@ sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
   if (error != NULL)
     {
       /* What could not be built may be built no more: the next probe looks anew. */
-      g_mutex_lock (&trial->backend->lock);
-      g_clear_object (&trial->backend->report);
-      g_mutex_unlock (&trial->backend->lock);
+      sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), NULL);
       sandbox_request_return_error (trial->request, error);
     }
   else
     sandbox_request_return_object (trial->request, G_OBJECT (driver));
-}
-
-/* Whether @path is of the programs of the host, which each view shows. */
-static gboolean
-sandbox_bubblewrap_backend_is_program (const char *path)
-{
-  static const char *const roots[] = { "/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/" };
-  g_autofree char         *whole = g_strconcat (path, "/", NULL);
-
-  for (guint i = 0; i < G_N_ELEMENTS (roots); i++)
-    {
-      if (g_str_has_prefix (whole, roots[i]))
-        return TRUE;
-    }
-
-  return FALSE;
-}
-
-/* What @profile leaves of all. */
-static SandboxRestrictions
-sandbox_bubblewrap_backend_get_restrictions (SandboxProfile       *profile,
-                                             SandboxNetworkPolicy *policy)
-{
-  SandboxRestrictions restrictions = SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
-                                     SANDBOX_RESTRICTIONS_SECRETS_HIDDEN |
-                                     SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
-  GListModel *mounts = profile != NULL ? sandbox_profile_get_mounts (profile) : NULL;
-
-  /* Of /etc and /opt it can only be said who may read them, not what is in there. */
-  if (profile != NULL && sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM)
-    restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
-  for (guint i = 0; mounts != NULL && i < g_list_model_get_n_items (mounts); i++)
-    {
-      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
-      const char *source = sandbox_mount_get_source (mount);
-
-      if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE)
-        restrictions &= ~SANDBOX_RESTRICTIONS_WRITE_CONTAINED;
-      if (source != NULL && !sandbox_bubblewrap_backend_is_program (source))
-        restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
-    }
-  if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
-    restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
-
-  return restrictions;
-}
-
-static gboolean
-sandbox_bubblewrap_backend_check_required (SandboxCreateOptions *options,
-                                           GError              **error)
-{
-  SandboxProfile     *profile = sandbox_create_options_get_profile (options);
-  SandboxRestrictions required = sandbox_create_options_get_required (options);
-  SandboxRestrictions missing = SANDBOX_RESTRICTIONS_NONE;
-  g_autofree char    *names = NULL;
-
-  if (profile != NULL)
-    required |= sandbox_profile_get_required (profile);
-  missing = required & ~sandbox_bubblewrap_backend_get_restrictions (profile, sandbox_create_options_get_network (options));
-  if (missing == SANDBOX_RESTRICTIONS_NONE)
-    return TRUE;
-
-  names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-               "What is required cannot be enforced with this network policy, view and mounts: %s", names);
-
-  return FALSE;
 }
 
 static gboolean
@@ -376,14 +111,17 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
                                           GError              **error)
 {
   SandboxNetworkPolicy *policy = sandbox_create_options_get_network (options);
+  SandboxRestrictions   required = SANDBOX_RESTRICTIONS_NONE;
+  g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
+  g_autofree char *executable = NULL;
 
   if (!sandbox_bubblewrap_backend_check_workspace (workspace != NULL, error) ||
-      !sandbox_bubblewrap_backend_check_required (options, error) ||
+      !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return FALSE;
 
-  sandbox_bubblewrap_trial_begin (SANDBOX_BUBBLEWRAP_BACKEND (backend), workspace,
-                                  sandbox_create_options_get_profile (options), policy, NULL,
+  executable = sandbox_bubblewrap_backend_dup_executable (SANDBOX_BUBBLEWRAP_BACKEND (backend));
+  sandbox_bubblewrap_trial_begin (backend, executable, workspace, profile, policy, required, NULL,
                                   sandbox_bubblewrap_backend_created, request);
 
   return TRUE;
@@ -422,26 +160,29 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
       return;
     }
 
+  for (guint i = 0; trial->probe != NULL && i < trial->probe->steps->len; i++)
+    sandbox_report_add_step (report, trial->probe->steps->pdata[i]);
   sandbox_report_step_set_evidence (step, error == NULL ? "A command ran in a sandbox and exited with status 0" : error->message);
   if (error != NULL)
     {
-      sandbox_report_step_set_consequence (step, "No session can be created");
+      sandbox_report_step_set_consequence (step, "No session of this profile can be created");
       sandbox_report_set_reason (report, error->message);
     }
-  sandbox_report_add_step (report, step);
-  if (error == NULL)
+  else
     {
-      sandbox_report_set_restrictions (report, sandbox_bubblewrap_backend_get_restrictions (trial->profile, NULL));
+      g_autoptr (SandboxReportStep) identity = sandbox_bubblewrap_launch_make_identity_step (trial->launch);
+
+      sandbox_report_add_step (report, identity);
+      sandbox_report_set_restrictions (report, sandbox_bubblewrap_restrictions_get (trial->profile, NULL));
       sandbox_bubblewrap_backend_add_gaps (trial, report);
+      if (!sandbox_report_step_get_ok (identity))
+        sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (identity));
     }
+  sandbox_report_add_step (report, step);
 
-  g_mutex_lock (&trial->backend->lock);
+  /* A profile of its own says nothing of the default one but that building has failed. */
   if (error != NULL || trial->is_default)
-    g_clear_object (&trial->backend->report);
-  if (error == NULL && trial->is_default)
-    trial->backend->report = g_object_ref (report);
-  g_mutex_unlock (&trial->backend->lock);
-
+    sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), error == NULL ? report : NULL);
   sandbox_request_return_object (trial->request, G_OBJECT (report));
 }
 
@@ -453,9 +194,9 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
 {
   SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
   SandboxNetworkPolicy     *policy = sandbox_create_options_get_network (options);
-  SandboxProfile           *wanted = sandbox_create_options_get_profile (options);
-  g_autoptr (SandboxProfile) profile = wanted != NULL ? g_object_ref (wanted) : sandbox_profile_new ();
-  const SandboxBubblewrapManner manner = sandbox_bubblewrap_backend_get_manner (profile);
+  SandboxRestrictions       required = SANDBOX_RESTRICTIONS_NONE;
+  g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
+  const SandboxBubblewrapManner manner = sandbox_bubblewrap_trial_get_manner (profile);
   SandboxBubblewrapNamespaces   namespaces = {
       .share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL,
       .guest_uid = sandbox_profile_get_guest_uid (profile),
@@ -469,7 +210,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
 
   if (!sandbox_bubblewrap_backend_check_workspace (workspace_path != NULL, error) ||
-      !sandbox_bubblewrap_backend_check_required (options, error) ||
+      !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return NULL;
 
@@ -486,9 +227,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
 
   arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
   environment = sandbox_bubblewrap_driver_make_environment (profile);
-  g_mutex_lock (&self->lock);
-  executable = g_strdup (self->executable);
-  g_mutex_unlock (&self->lock);
+  executable = sandbox_bubblewrap_backend_dup_executable (self);
 
   return sandbox_bubblewrap_plan_to_json (plan, executable, arguments, command, (const char *const *) environment,
                                           profile, namespaces.share_network);
@@ -503,6 +242,7 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
   SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
   g_autoptr (SandboxReport) known = NULL;
   g_autoptr (SandboxWorkspace) workspace = NULL;
+  g_autofree char *executable = NULL;
   g_autofree char *directory = NULL;
   g_autoptr (GError) failure = NULL;
 
@@ -525,7 +265,8 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
       return FALSE;
     }
 
-  sandbox_bubblewrap_trial_begin (self, workspace, profile, NULL, g_steal_pointer (&directory),
+  executable = sandbox_bubblewrap_backend_dup_executable (self);
+  sandbox_bubblewrap_trial_begin (backend, executable, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, g_steal_pointer (&directory),
                                   sandbox_bubblewrap_backend_probed, request);
 
   return TRUE;

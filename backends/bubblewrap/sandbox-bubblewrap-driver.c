@@ -2,15 +2,19 @@
 
 #include "sandbox-bubblewrap-driver.h"
 
+#include "sandbox-bubblewrap-restrictions.h"
+
 struct _SandboxBubblewrapDriver
 {
   SandboxAgentDriver parent_instance;
 
-  SandboxWorkspace *workspace;
+  SandboxWorkspace   *workspace;
+  SandboxProfile     *profile;
+  SandboxRestrictions required;
 
   GMutex                   lock;   /* guards what follows */
   SandboxBubblewrapLaunch *launch; /* NULL once closed */
-  gboolean                 share_network;
+  SandboxNetworkPolicy    *policy; /* NULL: deny all */
 };
 
 static void sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface);
@@ -74,13 +78,15 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
 {
   SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
   SandboxBubblewrapStart  *start = NULL;
+  g_autoptr (SandboxNetworkPolicy) policy = NULL;
 
   g_mutex_lock (&self->lock);
+  g_set_object (&policy, self->policy);
   if (self->launch != NULL)
     {
       start = g_new (SandboxBubblewrapStart, 1);
       start->launch = sandbox_bubblewrap_launch_ref (self->launch);
-      start->share_network = self->share_network;
+      start->share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
     }
   g_mutex_unlock (&self->lock);
 
@@ -91,6 +97,12 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
     }
 
   start->request = g_object_ref (request);
+  /* Create has looked at it; what is built now is what counts. */
+  if (!sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
+    {
+      sandbox_bubblewrap_start_free (start);
+      return FALSE;
+    }
   g_main_context_invoke_full (sandbox_get_worker_context (), G_PRIORITY_DEFAULT,
                               sandbox_bubblewrap_driver_start_cb, start, sandbox_bubblewrap_start_free);
 
@@ -206,12 +218,13 @@ sandbox_bubblewrap_driver_set_network_policy (SandboxDriver        *driver,
 {
   SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
 
-  if (!sandbox_bubblewrap_driver_check_policy (policy, error))
+  if (!sandbox_bubblewrap_driver_check_policy (policy, error) ||
+      !sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
     return FALSE;
 
   /* Each command has a sandbox of its own, and none is alive: the next one is built with it. */
   g_mutex_lock (&self->lock);
-  self->share_network = sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
+  g_set_object (&self->policy, policy);
   g_mutex_unlock (&self->lock);
   sandbox_request_return_done (request);
 
@@ -258,6 +271,8 @@ sandbox_bubblewrap_driver_finalize (GObject *object)
   SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (object);
 
   g_clear_pointer (&self->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&self->policy);
+  g_clear_object (&self->profile);
   g_clear_object (&self->workspace);
   g_mutex_clear (&self->lock);
 
@@ -310,7 +325,8 @@ SandboxDriver *
 sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                SandboxWorkspace        *workspace,
                                SandboxProfile          *profile,
-                               SandboxNetworkPolicy    *policy)
+                               SandboxNetworkPolicy    *policy,
+                               SandboxRestrictions      required)
 {
   g_auto (GStrv) environment = sandbox_bubblewrap_driver_make_environment (profile);
   SandboxBubblewrapDriver *self = NULL;
@@ -321,7 +337,9 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                        NULL);
   self->launch = sandbox_bubblewrap_launch_ref (launch);
   self->workspace = g_object_ref (workspace);
-  self->share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
+  self->profile = g_object_ref (profile);
+  self->required = required;
+  g_set_object (&self->policy, policy);
 
   return SANDBOX_DRIVER (self);
 }

@@ -16,7 +16,8 @@ void sandbox_bubblewrap_driver_register (GTypeModule *module);
 SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                               SandboxWorkspace        *workspace,
                                               SandboxProfile          *profile,
-                                              SandboxNetworkPolicy    *policy);
+                                              SandboxNetworkPolicy    *policy,
+                                              SandboxRestrictions      required);
 
 /* The least that programs expect, and the profile's variables over it. */
 char **sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile);

@@ -37,6 +37,7 @@ sandbox_bubblewrap_identity_free (SandboxBubblewrapIdentity *self)
 {
   sandbox_bubblewrap_fd_clear (&self->claim_fd);
   sandbox_bubblewrap_fd_clear (&self->map_fd);
+  g_free (self->unmapped);
   g_free (self);
 }
 
@@ -429,6 +430,7 @@ sandbox_bubblewrap_identity_new (SandboxWorkspace *workspace,
   sandbox_bubblewrap_fd_clear (&self->map_fd);
   self->uid = owner;
   self->gid = group;
+  self->unmapped = g_strdup (unmapped->message);
 
   return g_steal_pointer (&self);
 }

@@ -19,6 +19,7 @@ typedef struct
   guint gid;
   int   claim_fd; /* holds the claim on uid, or -1 */
   int   map_fd;   /* user namespace that maps the owner to uid, or -1 for a plain bind by bwrap */
+  char *unmapped; /* why the owner is used as it is, on a host that is root; nullable */
 } SandboxBubblewrapIdentity;
 
 /* Decides for @workspace, by trying on its very directory. May block. */

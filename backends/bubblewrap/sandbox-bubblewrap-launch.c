@@ -67,38 +67,55 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   g_free (self);
 }
 
+void
+sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
+                                   guint                   *uid,
+                                   guint                   *gid)
+{
+  *uid = self->identity->uid;
+  *gid = self->identity->gid;
+}
+
+SandboxReportStep *
+sandbox_bubblewrap_launch_make_identity_step (SandboxBubblewrapLaunch *self)
+{
+  const SandboxBubblewrapIdentity *identity = self->identity;
+  SandboxReportStep               *step = sandbox_report_step_new ("identity", identity->unmapped == NULL);
+  g_autofree char                 *evidence = NULL;
+
+  if (identity->uid == G_MAXUINT)
+    evidence = g_strdup ("Commands run as the user of this program");
+  else if (identity->unmapped == NULL)
+    evidence = g_strdup ("Commands of each session run as a uid of their own, and their workspace is mounted for it");
+  else
+    {
+      evidence = g_strdup_printf ("Commands run as the owner of their workspace: %s", identity->unmapped);
+      sandbox_report_step_set_consequence (step, "Sessions over directories of one owner share a uid");
+      sandbox_report_step_set_remedy (step, "Give this program CAP_SYS_ADMIN, and a workspace on a file system that can be mounted with mapped owners");
+    }
+  sandbox_report_step_set_evidence (step, evidence);
+
+  return step;
+}
+
 gboolean
 sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self)
 {
   return self->plan->n_slots > 0;
 }
 
-/* The program that is about to get a root's trust: named absolutely, a regular file that nobody else can
- * change, and executed by this very descriptor. */
-static int
+int
 sandbox_bubblewrap_launch_open_program (const char *path,
                                         const char *what,
                                         GError    **error)
 {
-  g_auto (SandboxBubblewrapFd) fd = -1;
-  int         high = -1;
-  struct stat info;
+  g_auto (SandboxBubblewrapFd) fd = sandbox_open_program (path, what, error);
+  int high = -1;
 
-  if (!g_path_is_absolute (path))
+  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” is not given by an absolute path", what, path);
-  else if ((fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat (fd, &info) < 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” cannot be opened: %s", what, path, g_strerror (errno));
-  else if (!S_ISREG (info.st_mode) || (info.st_mode & 0111) == 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” is not an executable file", what, path);
-  else if ((info.st_uid != 0 && info.st_uid != geteuid ()) || (info.st_mode & 0022) != 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” could be changed by others", what, path);
-  else if ((high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” cannot be held open: %s", what, path, g_strerror (errno));
+                 "The %s “%s” cannot be held open: %s", what, path,
+                 errno == EINVAL ? "this process may have too few open files (RLIMIT_NOFILE)" : g_strerror (errno));
 
   return high;
 }
@@ -349,6 +366,32 @@ sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
     }
 }
 
+int
+sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
+                                       posix_spawn_file_actions_t *actions,
+                                       const char *const          *argv,
+                                       pid_t                      *pid)
+{
+  /* The descriptor was verified, so that is what runs, whatever its path leads to by now. */
+  g_autofree char  *agent = g_strdup_printf ("/proc/self/fd/%d", agent_fd);
+  const char *const environment[] = { NULL };
+  posix_spawnattr_t attributes;
+  sigset_t          none;
+  sigset_t          all;
+  int               failure = 0;
+
+  sigemptyset (&none);
+  sigfillset (&all);
+  posix_spawnattr_init (&attributes);
+  posix_spawnattr_setsigmask (&attributes, &none);
+  posix_spawnattr_setsigdefault (&attributes, &all);
+  posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  failure = posix_spawn (pid, agent, actions, &attributes, (char *const *) argv, (char *const *) environment);
+  posix_spawnattr_destroy (&attributes);
+
+  return failure;
+}
+
 static gboolean
 sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
                                  int                      agent_socket,
@@ -369,30 +412,13 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
              "sandbox-agent", "launch", parent, uid, gid, program, keep,
              "bwrap", "--args", arguments, "--", SANDBOX_BUBBLEWRAP_AGENT, "init", socket_number, NULL
   };
-  const char *const          environment[] = { NULL };
   posix_spawn_file_actions_t actions;
-  posix_spawnattr_t          attributes;
-  sigset_t                   none;
-  sigset_t                   all;
   int                        failure = 0;
 
-  sigemptyset (&none);
-  sigfillset (&all);
   posix_spawn_file_actions_init (&actions);
-  posix_spawnattr_init (&attributes);
-  posix_spawnattr_setsigmask (&attributes, &none);
-  posix_spawnattr_setsigdefault (&attributes, &all);
-  posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, share_network);
-
-  /* The agent's descriptor was verified, so that is what runs, whatever its path leads to by now. */
-  {
-    g_autofree char *agent = g_strdup_printf ("/proc/self/fd/%d", self->agent_fd);
-
-    failure = posix_spawn (pid, agent, &actions, &attributes, (char *const *) argv, (char *const *) environment);
-  }
+  failure = sandbox_bubblewrap_launch_spawn_agent (self->agent_fd, &actions, argv, pid);
   posix_spawn_file_actions_destroy (&actions);
-  posix_spawnattr_destroy (&attributes);
   if (failure == 0)
     return TRUE;
 

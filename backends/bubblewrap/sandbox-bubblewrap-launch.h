@@ -7,6 +7,8 @@
 #include "sandbox-bubblewrap-identity.h"
 #include "sandbox-bubblewrap-sources.h"
 
+#include <spawn.h>
+
 G_BEGIN_DECLS
 
 /* What a session's sandboxes are started with; fixed once made, but for the network. Shared with the
@@ -31,6 +33,25 @@ SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char              
                                                         GError                       **error);
 SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_ref (SandboxBubblewrapLaunch *self);
 void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self);
+
+/* Who its commands are on the host; G_MAXUINT for the host's own ids. */
+void sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
+                                        guint                   *uid,
+                                        guint                   *gid);
+
+/* The same as a step of a report. */
+SandboxReportStep *sandbox_bubblewrap_launch_make_identity_step (SandboxBubblewrapLaunch *self);
+
+/* Like sandbox_open_program (), above every number that a descriptor gets in bwrap. */
+int sandbox_bubblewrap_launch_open_program (const char *path,
+                                            const char *what,
+                                            GError    **error);
+
+/* The agent by its descriptor, with no environment and no signal blocked or ignored. 0 or an errno. */
+int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
+                                           posix_spawn_file_actions_t *actions,
+                                           const char *const          *argv,
+                                           pid_t                      *pid);
 
 /* Whether bwrap is given something by descriptor. */
 gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);

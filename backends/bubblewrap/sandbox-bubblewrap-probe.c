@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-probe.h"
+
+#include "sandbox-bubblewrap-fd.h"
+#include "sandbox-bubblewrap-launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+/* bwrap says its version at once; the kernel's part takes some ten milliseconds on a quiet machine. */
+#define VERSION_LIMIT_US G_USEC_PER_SEC
+#define PROBE_LIMIT_US (10 * G_USEC_PER_SEC)
+#define PROBE_OUTPUT_MAX 4096
+
+/* The steps of "sandbox-agent probe", in its order. */
+typedef struct
+{
+  const char *name;
+  const char *what; /* was tried */
+  const char *consequence;
+  gboolean    needed; /* for any sandbox */
+} StepInfo;
+
+#define NO_SESSION "No session can be created"
+
+static const StepInfo step_infos[] = {
+  { "user-namespace", "A user namespace of its own", NO_SESSION, TRUE },
+  { "identity-map", "An identity in that namespace", NO_SESSION, TRUE },
+  { "nested-user-namespace", "A user namespace in that namespace", "Every command needs a bwrap of its own", FALSE },
+  { "host-name", "A host name and System V objects of its own", NO_SESSION, TRUE },
+  { "network-namespace", "A network of its own", "Only sessions that have the host's network can be created", TRUE },
+  { "loopback", "A loopback device in that network", "Only sessions that have the host's network can be created", TRUE },
+  { "mount-namespace", "Mounts of its own that do not reach the host", NO_SESSION, TRUE },
+  { "mounts", "A tmpfs and a read-only bind", NO_SESSION, TRUE },
+  { "process-namespace", "Process numbers of its own", NO_SESSION, TRUE },
+  { "fresh-proc", "A /proc for these processes", "Only sessions whose profile has no /proc (proc none or self-exe) can be created", TRUE },
+  { "forbid-user-namespaces", "Forbidding further user namespaces by the kernel", "Further user namespaces are forbidden by the filter alone", TRUE },
+  { "filter", "A filter of system calls", NO_SESSION, TRUE },
+  { "landlock", "Rules of Landlock", "Commands are not held by Landlock beside the mounts", FALSE },
+};
+
+void
+sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self)
+{
+  g_clear_pointer (&self->steps, g_ptr_array_unref);
+  g_free (self);
+}
+
+static SandboxReportStep *
+sandbox_bubblewrap_probe_add (SandboxBubblewrapProbe *self,
+                              const char             *name,
+                              gboolean                ok,
+                              const char             *evidence)
+{
+  SandboxReportStep *step = sandbox_report_step_new (name, ok);
+
+  sandbox_report_step_set_evidence (step, evidence);
+  g_ptr_array_add (self->steps, step);
+
+  return step;
+}
+
+/* ---- Running a program as the user who would --------------------------------------------------------------------- */
+
+static void
+sandbox_bubblewrap_probe_end_child (pid_t pid)
+{
+  /* It leads a session, and a process group, of its own. */
+  kill (-pid, SIGKILL);
+  kill (pid, SIGKILL);
+  while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+    ;
+}
+
+/* What comes out of @fd before its end, the limit or the bound. */
+static char *
+sandbox_bubblewrap_probe_read (int    fd,
+                               gint64 limit_us)
+{
+  const gint64 end = g_get_monotonic_time () + limit_us;
+  GString     *text = g_string_new (NULL);
+
+  while (text->len < PROBE_OUTPUT_MAX)
+    {
+      char          bytes[512];
+      gint64        left_us = end - g_get_monotonic_time ();
+      struct pollfd waited = { fd, POLLIN, 0 };
+      gssize        size = 0;
+
+      if (left_us <= 0 || poll (&waited, 1, (int) (left_us / 1000) + 1) == 0)
+        break;
+      size = read (fd, bytes, sizeof bytes);
+      if (size < 0 && errno == EINTR)
+        continue;
+      if (size <= 0)
+        break;
+      g_string_append_len (text, bytes, size);
+    }
+
+  return g_string_free (text, FALSE);
+}
+
+/* @program_fd with these arguments, by way of the agent, which takes the identity. NULL when it cannot be started. */
+static char *
+sandbox_bubblewrap_probe_run (int         agent_fd,
+                              int         program_fd,
+                              guint       uid,
+                              guint       gid,
+                              const char *argv0,
+                              const char *argument,
+                              gint64      limit_us)
+{
+  const gboolean    keep_id = uid == G_MAXUINT;
+  g_autofree char  *parent = g_strdup_printf ("%d", (int) getpid ());
+  g_autofree char  *uid_text = keep_id ? g_strdup ("-1") : g_strdup_printf ("%u", uid);
+  g_autofree char  *gid_text = keep_id ? g_strdup ("-1") : g_strdup_printf ("%u", gid);
+  const char *const argv[] = {
+    "sandbox-agent", "launch", parent, uid_text, gid_text, "4", "2", argv0, argument, NULL
+  };
+  posix_spawn_file_actions_t actions;
+  g_auto (SandboxBubblewrapFd) read_fd = -1;
+  g_auto (SandboxBubblewrapFd) write_fd = -1;
+  g_autofree char *text = NULL;
+  int              ends[2] = { -1, -1 };
+  pid_t            pid = -1;
+  int              failure = 0;
+
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return NULL;
+  read_fd = ends[0];
+  write_fd = fcntl (ends[1], F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+  failure = write_fd < 0 ? errno : 0;
+  close (ends[1]);
+  if (failure != 0)
+    return NULL;
+
+  posix_spawn_file_actions_init (&actions);
+  posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (&actions, write_fd, 1);
+  posix_spawn_file_actions_addopen (&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen (&actions, 3, "/dev/null", O_RDWR, 0); /* there is nobody to tell */
+  posix_spawn_file_actions_adddup2 (&actions, program_fd, 4);
+  failure = sandbox_bubblewrap_launch_spawn_agent (agent_fd, &actions, argv, &pid);
+  posix_spawn_file_actions_destroy (&actions);
+  if (failure != 0)
+    return NULL;
+
+  sandbox_bubblewrap_fd_clear (&write_fd);
+  text = sandbox_bubblewrap_probe_read (read_fd, limit_us);
+  sandbox_bubblewrap_probe_end_child (pid);
+
+  return g_steal_pointer (&text);
+}
+
+/* ---- bwrap itself ------------------------------------------------------------------------------------------------- */
+
+/* By the bit or by capabilities of the file. */
+static gboolean
+sandbox_bubblewrap_probe_is_set_user_id (int fd)
+{
+  struct stat info;
+
+  return (fstat (fd, &info) == 0 && (info.st_mode & S_ISUID) != 0) || fgetxattr (fd, "security.capability", NULL, 0) > 0;
+}
+
+static void
+sandbox_bubblewrap_probe_look_at_bwrap (SandboxBubblewrapProbe *self,
+                                        const char             *executable,
+                                        int                     bwrap_fd,
+                                        int                     agent_fd,
+                                        guint                   uid,
+                                        guint                   gid)
+{
+  g_autofree char   *evidence = g_strdup_printf ("“%s” is a program that only root or this user can change", executable);
+  g_autofree char   *version = NULL;
+  SandboxReportStep *step = NULL;
+
+  sandbox_bubblewrap_probe_add (self, "bwrap", TRUE, evidence);
+
+  version = sandbox_bubblewrap_probe_run (agent_fd, bwrap_fd, uid, gid, "bwrap", "--version", VERSION_LIMIT_US);
+  if (version != NULL && g_str_is_ascii (g_strstrip (version)) && version[0] != '\0' && strlen (version) < 80)
+    sandbox_bubblewrap_probe_add (self, "bwrap-version", TRUE, version);
+  else
+    {
+      step = sandbox_bubblewrap_probe_add (self, "bwrap-version", FALSE, "It does not say what it is");
+      sandbox_report_step_set_consequence (step, NO_SESSION);
+      sandbox_report_step_set_remedy (step, "Install bubblewrap 0.8 or later, or set the property “executable” to it");
+      self->failed = step;
+    }
+
+  self->set_user_id = sandbox_bubblewrap_probe_is_set_user_id (bwrap_fd);
+  step = sandbox_bubblewrap_probe_add (self, "set-user-id", !self->set_user_id,
+                                       self->set_user_id ? "bwrap is set-user-ID, or has capabilities of its own" : "bwrap has no rights of its own");
+  if (self->set_user_id)
+    {
+      sandbox_report_step_set_consequence (step, "bwrap has root's rights while it builds a sandbox: an error in it is an error of root's");
+      sandbox_report_step_set_remedy (step, "Allow user namespaces to every user, and take the bit from bwrap: chmod u-s");
+      if (self->failed == NULL)
+        self->failed = step;
+    }
+}
+
+/* ---- The kernel --------------------------------------------------------------------------------------------------- */
+
+static int
+sandbox_bubblewrap_probe_read_switch (const char *path)
+{
+  g_autofree char *text = NULL;
+
+  return g_file_get_contents (path, &text, NULL, NULL) ? atoi (text) : -1;
+}
+
+/* What a user can do about a step; what the kernel's switches say comes before what an errno is known for. */
+static const char *
+sandbox_bubblewrap_probe_get_remedy (const char *name,
+                                     int         error)
+{
+  if (g_str_equal (name, "user-namespace") || g_str_equal (name, "identity-map"))
+    {
+      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+        return "As root: sysctl kernel.unprivileged_userns_clone=1";
+      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/user/max_user_namespaces") == 0)
+        return "As root: sysctl user.max_user_namespaces=15000; in a sandbox or container, whoever started it has to allow user namespaces";
+      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+        return "Give bwrap an AppArmor profile that allows “userns”, or, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+      if (error == ENOSPC || error == EUSERS)
+        return "Too many user namespaces are in use, or nested too deeply: raise user.max_user_namespaces, or start this program further outside";
+      return "User namespaces are forbidden here, by a chroot or by the container: enter the tree with pivot_root instead, or "
+             "start the container with a seccomp profile that allows unshare (2)";
+    }
+  if (g_str_equal (name, "fresh-proc") || g_str_equal (name, "forbid-user-namespaces"))
+    return "Parts of /proc are covered here, as container engines do: start the container with an uncovered /proc (podman: unmask=ALL, "
+           "docker: systempaths=unconfined), or ask for a profile with “proc” auto or none";
+  if (g_str_equal (name, "mount-namespace") || g_str_equal (name, "mounts"))
+    return "A security module or the container forbids mounts in user namespaces: allow mount (2) there";
+  if (g_str_equal (name, "network-namespace") || g_str_equal (name, "loopback"))
+    return "A security module or the container forbids configuring a network in user namespaces: allow it there";
+  if (g_str_equal (name, "filter"))
+    return "Use a kernel with CONFIG_SECCOMP_FILTER";
+  if (g_str_equal (name, "landlock"))
+    return "Use a kernel from 5.13 on that was started with “landlock” in its list of security modules";
+
+  return "A security module or the container forbids it: allow it there";
+}
+
+static void
+sandbox_bubblewrap_probe_add_result (SandboxBubblewrapProbe *self,
+                                     const StepInfo         *info,
+                                     int                     error,
+                                     long                    value,
+                                     SandboxProcMode         proc)
+{
+  g_autofree char   *evidence = error != 0   ? g_strdup_printf ("%s: %s (errno %d)", info->what, g_strerror (error), error)
+                                : value != 0 ? g_strdup_printf ("%s: version %ld", info->what, value)
+                                             : g_strdup_printf ("%s: given", info->what);
+  SandboxReportStep *step = sandbox_bubblewrap_probe_add (self, info->name, error == 0, evidence);
+  gboolean           needed = info->needed;
+
+  if (error == 0)
+    return;
+
+  if (g_str_equal (info->name, "fresh-proc") || g_str_equal (info->name, "forbid-user-namespaces"))
+    needed = proc == SANDBOX_PROC_MODE_FRESH;
+  sandbox_report_step_set_consequence (step, info->consequence);
+  sandbox_report_step_set_remedy (step, sandbox_bubblewrap_probe_get_remedy (info->name, error));
+  if (needed && self->failed == NULL)
+    self->failed = step;
+}
+
+/* One line of the agent's: "NAME ERRNO VALUE". */
+static gboolean
+sandbox_bubblewrap_probe_parse (const char *line,
+                                char      **name,
+                                int        *error,
+                                long       *value)
+{
+  g_auto (GStrv) words = g_strsplit (line, " ", 4);
+  guint64 number = 0;
+  gint64  other = 0;
+
+  if (g_strv_length (words) != 3 ||
+      !g_ascii_string_to_unsigned (words[1], 10, 0, 4095, &number, NULL) ||
+      !g_ascii_string_to_signed (words[2], 10, 0, G_MAXINT, &other, NULL))
+    return FALSE;
+
+  *name = g_strdup (words[0]);
+  *error = (int) number;
+  *value = (long) other;
+
+  return TRUE;
+}
+
+static void
+sandbox_bubblewrap_probe_ask_kernel (SandboxBubblewrapProbe *self,
+                                     int                     agent_fd,
+                                     guint                   uid,
+                                     guint                   gid,
+                                     SandboxProcMode         proc)
+{
+  g_autofree char *text = sandbox_bubblewrap_probe_run (agent_fd, agent_fd, uid, gid, "sandbox-agent", "probe", PROBE_LIMIT_US);
+  g_auto (GStrv) lines = g_strsplit (text != NULL ? text : "", "\n", -1);
+  gboolean ended = FALSE;
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      g_autofree char *name = NULL;
+      int              error = 0;
+      long             value = 0;
+
+      if (!sandbox_bubblewrap_probe_parse (lines[i], &name, &error, &value))
+        continue;
+      ended = ended || g_str_equal (name, "end");
+      for (guint j = 0; j < G_N_ELEMENTS (step_infos); j++)
+        if (g_str_equal (step_infos[j].name, name))
+          sandbox_bubblewrap_probe_add_result (self, &step_infos[j], error, value, proc);
+    }
+
+  if (!ended)
+    {
+      SandboxReportStep *step = sandbox_bubblewrap_probe_add (self, "agent", FALSE, "The agent did not come to the end of its trials");
+
+      sandbox_report_step_set_consequence (step, "What the kernel allows is not known in full");
+      sandbox_report_step_set_remedy (step, "Look for limits of processes, memory and open files of this user");
+    }
+}
+
+SandboxBubblewrapProbe *
+sandbox_bubblewrap_probe_new (const char     *executable,
+                              guint           uid,
+                              guint           gid,
+                              SandboxProcMode proc)
+{
+  SandboxBubblewrapProbe *self = g_new0 (SandboxBubblewrapProbe, 1);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *agent_path = sandbox_get_agent_path (&error);
+  g_auto (SandboxBubblewrapFd) agent_fd = -1;
+  g_auto (SandboxBubblewrapFd) bwrap_fd = -1;
+  SandboxReportStep *step = NULL;
+
+  self->steps = g_ptr_array_new_with_free_func (g_object_unref);
+
+  if (agent_path == NULL || (agent_fd = sandbox_bubblewrap_launch_open_program (agent_path, "agent", &error)) < 0)
+    {
+      step = sandbox_bubblewrap_probe_add (self, "agent", FALSE, error->message);
+      sandbox_report_step_set_remedy (step, "Install the whole of sandbox-glib, as root or as this user");
+    }
+  else if ((bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", &error)) < 0)
+    {
+      step = sandbox_bubblewrap_probe_add (self, "bwrap", FALSE, error->message);
+      sandbox_report_step_set_remedy (step, "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set the property “executable” to "
+                                            "the absolute path of one that belongs to root or to this user");
+    }
+  if (step != NULL)
+    {
+      sandbox_report_step_set_consequence (step, NO_SESSION);
+      self->failed = step;
+    }
+
+  if (bwrap_fd >= 0)
+    sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap_fd, agent_fd, uid, gid);
+  if (agent_fd >= 0)
+    sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, proc);
+
+  return self;
+}
+
+GError *
+sandbox_bubblewrap_probe_explain (SandboxBubblewrapProbe *self,
+                                  const GError           *error)
+{
+  const char *evidence = self->failed != NULL ? sandbox_report_step_get_evidence (self->failed) : NULL;
+
+  if (evidence == NULL)
+    return g_error_copy (error);
+
+  if (g_str_equal (evidence, error->message))
+    return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "%s. %s", evidence, sandbox_report_step_get_remedy (self->failed));
+
+  return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "The sandbox could not be built (step: %s): %s. %s. (%s)",
+                      sandbox_report_step_get_name (self->failed), evidence,
+                      sandbox_report_step_get_remedy (self->failed), error->message);
+}

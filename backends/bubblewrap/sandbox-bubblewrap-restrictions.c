@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-restrictions.h"
+
+/* Whether @path is of the programs of the host, which each view shows. */
+static gboolean
+sandbox_bubblewrap_restrictions_is_program (const char *path)
+{
+  static const char *const roots[] = { "/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/" };
+  g_autofree char         *whole = g_strconcat (path, "/", NULL);
+
+  for (guint i = 0; i < G_N_ELEMENTS (roots); i++)
+    {
+      if (g_str_has_prefix (whole, roots[i]))
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
+SandboxRestrictions
+sandbox_bubblewrap_restrictions_get (SandboxProfile       *profile,
+                                     SandboxNetworkPolicy *policy)
+{
+  SandboxRestrictions restrictions = SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
+                                     SANDBOX_RESTRICTIONS_SECRETS_HIDDEN |
+                                     SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
+  GListModel *mounts = profile != NULL ? sandbox_profile_get_mounts (profile) : NULL;
+
+  /* Of /etc and /opt it can only be said who may read them, not what is in there. */
+  if (profile != NULL && sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM)
+    restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
+  for (guint i = 0; mounts != NULL && i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+      const char *source = sandbox_mount_get_source (mount);
+
+      if (sandbox_mount_get_mode (mount) == SANDBOX_MOUNT_MODE_READ_WRITE)
+        restrictions &= ~SANDBOX_RESTRICTIONS_WRITE_CONTAINED;
+      if (source != NULL && !sandbox_bubblewrap_restrictions_is_program (source))
+        restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
+    }
+  if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
+    restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
+
+  return restrictions;
+}
+
+gboolean
+sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
+                                       SandboxProfile       *profile,
+                                       SandboxNetworkPolicy *policy,
+                                       GError              **error)
+{
+  SandboxRestrictions missing = required & ~sandbox_bubblewrap_restrictions_get (profile, policy);
+  g_autofree char    *names = NULL;
+
+  if (missing == SANDBOX_RESTRICTIONS_NONE)
+    return TRUE;
+
+  names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "What is required cannot be enforced with this network policy, view and mounts: %s", names);
+
+  return FALSE;
+}

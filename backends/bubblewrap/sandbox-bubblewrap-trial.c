@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-bubblewrap-trial.h"
+
+#include "sandbox-bubblewrap-driver.h"
+
+#include <glib/gstdio.h>
+
+/* A program that every root view has, to prove that one runs. */
+#define PROOF "true"
+/* A bwrap that does not know an option says so at once; one that hangs is not tried a second time. */
+#define REFUSAL_US (5 * G_USEC_PER_SEC)
+
+/* The steps stand last to first. */
+
+static void
+sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
+{
+  if (trial->directory != NULL)
+    g_rmdir (trial->directory);
+  g_clear_pointer (&trial->probe, sandbox_bubblewrap_probe_free);
+  g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&trial->driver);
+  g_clear_object (&trial->cancellable);
+  g_clear_object (&trial->policy);
+  g_clear_object (&trial->profile);
+  g_clear_object (&trial->workspace);
+  g_clear_object (&trial->request);
+  g_clear_object (&trial->backend);
+  g_clear_error (&trial->error);
+  g_free (trial->executable);
+  g_free (trial->directory);
+  g_free (trial);
+}
+
+/* Runs @func, which may block: here below a synchronous call, else in a thread of the pool. */
+static void
+sandbox_bubblewrap_trial_run_blocking (SandboxBubblewrapTrial *trial,
+                                       GTaskThreadFunc         func,
+                                       GAsyncReadyCallback     callback)
+{
+  g_autoptr (GTask) task = g_task_new (trial->backend, NULL, callback, trial);
+
+  g_task_set_source_tag (task, sandbox_bubblewrap_trial_run_blocking);
+  g_task_set_task_data (task, trial, NULL);
+  if (sandbox_request_may_block (trial->request))
+    func (task, trial->backend, trial, NULL);
+  else
+    g_task_run_in_thread (task, func);
+}
+
+static void
+sandbox_bubblewrap_trial_answer (SandboxBubblewrapTrial *trial)
+{
+  trial->done (trial, trial->error == NULL ? trial->driver : NULL, trial->error);
+  sandbox_bubblewrap_trial_free (trial);
+}
+
+static void
+sandbox_bubblewrap_trial_explain (GTask        *task,
+                                  gpointer      source_object,
+                                  gpointer      task_data,
+                                  GCancellable *cancellable)
+{
+  SandboxBubblewrapTrial *trial = task_data;
+  guint                   uid = G_MAXUINT;
+  guint                   gid = G_MAXUINT;
+
+  if (trial->launch != NULL)
+    sandbox_bubblewrap_launch_get_ids (trial->launch, &uid, &gid);
+  trial->probe = sandbox_bubblewrap_probe_new (trial->executable, uid, gid, sandbox_profile_get_proc (trial->profile));
+  g_task_return_boolean (task, TRUE);
+}
+
+static void
+sandbox_bubblewrap_trial_explained_cb (GObject      *object,
+                                       GAsyncResult *result,
+                                       gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+
+  g_task_propagate_boolean (G_TASK (result), NULL);
+  if (trial->error != NULL)
+    {
+      g_autoptr (GError) error = g_steal_pointer (&trial->error);
+
+      trial->error = sandbox_bubblewrap_probe_explain (trial->probe, error);
+    }
+  sandbox_bubblewrap_trial_answer (trial);
+}
+
+/* It is known what came of the whole; @error is taken. */
+static void
+sandbox_bubblewrap_trial_end (SandboxBubblewrapTrial *trial,
+                              GError                 *error)
+{
+  const gboolean is_probe = trial->directory != NULL;
+
+  trial->error = error;
+  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) || (is_probe && error == NULL))
+    sandbox_bubblewrap_trial_run_blocking (trial, sandbox_bubblewrap_trial_explain, sandbox_bubblewrap_trial_explained_cb);
+  else
+    sandbox_bubblewrap_trial_answer (trial);
+}
+
+/* The next way to build it, each a little less than the one before but within what the profile allows. None is
+ * left when this is FALSE. */
+static gboolean
+sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
+{
+  SandboxBubblewrapManner *manner = &trial->manner;
+
+  /* A bwrap without --bind-fd says so by failing; by path the agent verifies what it finds. */
+  if (sandbox_bubblewrap_launch_binds_by_fd (trial->launch))
+    {
+      manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_PATH;
+      return TRUE;
+    }
+
+  manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
+  if (manner->proc == SANDBOX_PROC_MODE_FRESH && sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO)
+    {
+      manner->proc = SANDBOX_PROC_MODE_NONE;
+      return TRUE;
+    }
+  /* Where no procfs can be mounted, further user namespaces are left to the filter. */
+  if (manner->proc != SANDBOX_PROC_MODE_FRESH && manner->forbid_userns)
+    {
+      manner->forbid_userns = FALSE;
+      return TRUE;
+    }
+
+  return FALSE;
+}
+
+static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
+
+static void
+sandbox_bubblewrap_trial_ran_cb (GObject      *object,
+                                 GAsyncResult *result,
+                                 gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  g_autoptr (SandboxResult) proof = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GError) failed = NULL;
+
+  proof = sandbox_session_run_finish (SANDBOX_SESSION (object), result, &error);
+  if (proof != NULL && !sandbox_result_check (proof, &failed))
+    g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
+
+  /* A custom view need not have any program. That one was looked for proves the rest. */
+  if (sandbox_profile_get_view (trial->profile) == SANDBOX_VIEW_CUSTOM &&
+      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
+    g_clear_error (&error);
+
+  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
+      g_get_monotonic_time () - trial->began_us < REFUSAL_US &&
+      sandbox_bubblewrap_trial_fall_back (trial))
+    {
+      g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+      g_clear_object (&trial->driver);
+      sandbox_bubblewrap_trial_prepare (trial);
+      return;
+    }
+
+  sandbox_bubblewrap_trial_end (trial, g_steal_pointer (&error));
+}
+
+static void
+sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
+{
+  const char *const argv[] = { PROOF, NULL };
+  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  g_autoptr (SandboxSession) session = NULL;
+  GError *error = NULL;
+
+  trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy, trial->required);
+  session = sandbox_session_new_for_driver (trial->driver, &error);
+  if (session == NULL)
+    {
+      sandbox_bubblewrap_trial_end (trial, error);
+      return;
+    }
+
+  trial->began_us = g_get_monotonic_time ();
+  sandbox_session_run_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_ran_cb, trial);
+}
+
+static void
+sandbox_bubblewrap_trial_open (GTask        *task,
+                               gpointer      source_object,
+                               gpointer      task_data,
+                               GCancellable *cancellable)
+{
+  SandboxBubblewrapTrial *trial = task_data;
+  GError                 *error = NULL;
+
+  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile,
+                                                 sandbox_backend_get_state_directory (trial->backend),
+                                                 &trial->manner, &error);
+  if (trial->launch == NULL)
+    g_task_return_error (task, error);
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+static void
+sandbox_bubblewrap_trial_opened_cb (GObject      *object,
+                                    GAsyncResult *result,
+                                    gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  GError                 *error = NULL;
+
+  if (!g_task_propagate_boolean (G_TASK (result), &error))
+    sandbox_bubblewrap_trial_end (trial, error);
+  else
+    sandbox_bubblewrap_trial_prove (trial);
+}
+
+static void
+sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial)
+{
+  sandbox_bubblewrap_trial_run_blocking (trial, sandbox_bubblewrap_trial_open, sandbox_bubblewrap_trial_opened_cb);
+}
+
+SandboxBubblewrapManner
+sandbox_bubblewrap_trial_get_manner (SandboxProfile *profile)
+{
+  SandboxProcMode proc = sandbox_profile_get_proc (profile);
+
+  return (SandboxBubblewrapManner){
+    .bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD,
+    .proc = proc == SANDBOX_PROC_MODE_AUTO ? SANDBOX_PROC_MODE_FRESH : proc,
+    .forbid_userns = TRUE,
+  };
+}
+
+void
+sandbox_bubblewrap_trial_begin (SandboxBackend            *backend,
+                                const char                *executable,
+                                SandboxWorkspace          *workspace,
+                                SandboxProfile            *profile,
+                                SandboxNetworkPolicy      *policy,
+                                SandboxRestrictions        required,
+                                char                      *directory,
+                                SandboxBubblewrapTrialFunc done,
+                                SandboxRequest            *request)
+{
+  SandboxBubblewrapTrial *trial = g_new0 (SandboxBubblewrapTrial, 1);
+
+  trial->backend = g_object_ref (backend);
+  trial->request = g_object_ref (request);
+  trial->executable = g_strdup (executable);
+  trial->workspace = g_object_ref (workspace);
+  trial->profile = profile != NULL ? g_object_ref (profile) : sandbox_profile_new ();
+  trial->is_default = profile == NULL;
+  g_set_object (&trial->policy, policy);
+  trial->required = required;
+  trial->directory = directory;
+  trial->done = done;
+  trial->manner = sandbox_bubblewrap_trial_get_manner (trial->profile);
+  trial->manner.is_probe = directory != NULL;
+  trial->cancellable = g_cancellable_new ();
+
+  g_signal_connect_object (request, "cancelled", G_CALLBACK (g_cancellable_cancel), trial->cancellable, G_CONNECT_SWAPPED);
+  sandbox_bubblewrap_trial_prepare (trial);
+}
