@@ -510,7 +510,8 @@ sandbox_session_write_text (SandboxSession *self,
  * Removes a file, a link (never what it leads to), or a directory with all that is in it. What is not
  * there needs no removing.
  *
- * Fails with %SANDBOX_ERROR_PATH for the workspace itself.
+ * Fails with %SANDBOX_ERROR_LIMIT when there is so much that it is not gone after 30 seconds: what has been removed
+ * until then stays removed, and another call goes on. Fails with %SANDBOX_ERROR_PATH for the workspace itself.
  *
  * Since: 1.0
  */

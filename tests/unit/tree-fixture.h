@@ -8,6 +8,7 @@
 
 #include "workspace-fixture.h"
 
+#include "sandbox-request-private.h"
 #include "sandbox-session.h"
 #include "sandbox-worker.h"
 #include "sandbox-workspace.h"
@@ -27,12 +28,14 @@
 
 #define TREE_ASYNC (1 << 0)
 #define TREE_WALK (1 << 1)
+#define TREE_IN_MEMORY (1 << 2)
 
 typedef struct
 {
   GObject           parent_instance;
   SandboxWorkspace *workspace;
-  guint             max; /* of entries in a listing, unless it is 0 */
+  guint             max;           /* of entries in a listing, unless it is 0 */
+  guint             time_limit_ms; /* for a removal, unless it is 0 */
 } TreeDriver;
 
 typedef struct
@@ -66,7 +69,12 @@ tree_driver_write (SandboxDriver *driver, const char *path, GBytes *bytes, guint
 static gboolean
 tree_driver_remove (SandboxDriver *driver, const char *path, SandboxRemoveFlags flags, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_remove (TREE_WORKSPACE (driver), path, flags, request, error);
+  TreeDriver *self = (TreeDriver *) driver;
+
+  if (self->time_limit_ms > 0)
+    sandbox_request_set_limits (request, self->time_limit_ms, 0);
+
+  return sandbox_workspace_remove (self->workspace, path, flags, request, error);
 }
 
 static gboolean
@@ -188,6 +196,7 @@ tree_set_up (Tree         *tree,
 {
   guint form = GPOINTER_TO_UINT (data);
 
+  fixture_in_memory = (form & TREE_IN_MEMORY) != 0;
   fixture_set_up (&tree->files, GINT_TO_POINTER ((form & TREE_WALK) != 0));
   tree->async = (form & TREE_ASYNC) != 0;
   tree_open (tree);
@@ -325,6 +334,7 @@ typedef struct
 {
   const char *name;
   void (*test) (Tree *, gconstpointer);
+  guint form; /* TREE_IN_MEMORY where there is much to make */
 } TreeTest;
 
 static inline void
@@ -347,7 +357,7 @@ tree_add_tests (const char     *prefix,
       {
         g_autofree char *path = g_strconcat (prefix, forms[j].name, "/", tests[i].name, NULL);
 
-        g_test_add (path, Tree, GUINT_TO_POINTER (forms[j].form), tree_set_up, tests[i].test, tree_tear_down);
+        g_test_add (path, Tree, GUINT_TO_POINTER (forms[j].form | tests[i].form), tree_set_up, tests[i].test, tree_tear_down);
       }
 }
 

@@ -43,16 +43,33 @@ fixture_count_descriptors (void)
   return count;
 }
 
+/* For the next fixture: one with many entries is made in memory, as a disk takes minutes over them. */
+static gboolean fixture_in_memory;
+
+static inline char *
+fixture_make_top (void)
+{
+  g_autofree char *template = g_strdup ("/dev/shm/sandbox-workspace-XXXXXX");
+  g_autoptr (GError) error = NULL;
+  char *top = NULL;
+
+  if (fixture_in_memory && g_mkdtemp (template) != NULL)
+    return g_steal_pointer (&template);
+
+  top = g_dir_make_tmp ("sandbox-workspace-XXXXXX", &error);
+  g_assert_no_error (error);
+
+  return top;
+}
+
 static inline void
 fixture_set_up (Fixture      *fixture,
                 gconstpointer walk)
 {
-  g_autoptr (GError) error = NULL;
 
   sandbox_contained_always_walk = GPOINTER_TO_INT (walk);
   fixture->n_descriptors = fixture_count_descriptors ();
-  fixture->top = g_dir_make_tmp ("sandbox-workspace-XXXXXX", &error);
-  g_assert_no_error (error);
+  fixture->top = fixture_make_top ();
   fixture->inside = g_build_filename (fixture->top, "inside", NULL);
   fixture->outside = g_build_filename (fixture->top, "outside", NULL);
   g_assert_cmpint (g_mkdir (fixture->inside, 0755), ==, 0);
@@ -70,7 +87,8 @@ fixture_tear_down (Fixture      *fixture,
   g_autoptr (GError) error = NULL;
   g_autofree char *after = test_look_outside (fixture->outside);
   g_autofree char *name = g_path_get_basename (fixture->top);
-  int              parent = open (g_get_tmp_dir (), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  g_autofree char *place = g_path_get_dirname (fixture->top);
+  int              parent = open (place, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
   g_assert_cmpstr (after, ==, fixture->before);
 
