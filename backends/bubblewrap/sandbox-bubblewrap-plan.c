@@ -8,6 +8,7 @@
 #define MASK_BYTES 4096
 
 static const char *const program_roots[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+static const char *const custom_roots[] = { NULL };
 static const char *const minimal_roots[] = { "/usr", NULL };
 static const char *const system_roots[] = { "/usr", "/etc", "/opt", "/app", NULL };
 static const char *const system_masks[] = { "/data", "/home", "/root", "/var" };
@@ -67,6 +68,23 @@ sandbox_bubblewrap_plan_free (SandboxBubblewrapPlan *self)
 {
   g_ptr_array_unref (self->steps);
   g_free (self);
+}
+
+const char *const *
+sandbox_bubblewrap_plan_get_roots (SandboxView view)
+{
+  switch (view)
+    {
+    case SANDBOX_VIEW_MINIMAL:
+      return minimal_roots;
+
+    case SANDBOX_VIEW_SYSTEM:
+      return system_roots;
+
+    case SANDBOX_VIEW_CUSTOM:
+    default:
+      return custom_roots;
+    }
 }
 
 /* Whether @path is @directory or below; both are absolute and in one spelling. */
@@ -217,7 +235,7 @@ sandbox_bubblewrap_planner_add_minimal (SandboxBubblewrapPlanner *self)
 {
   const SandboxBubblewrapPlanInput *input = self->input;
 
-  sandbox_bubblewrap_planner_add_roots (self, minimal_roots);
+  sandbox_bubblewrap_planner_add_roots (self, sandbox_bubblewrap_plan_get_roots (SANDBOX_VIEW_MINIMAL));
   sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_DIRECTORY, "/etc", NULL);
   for (guint i = 0; i < G_N_ELEMENTS (minimal_etc); i++)
     sandbox_bubblewrap_planner_add_etc (self, minimal_etc[i]);
@@ -256,7 +274,7 @@ sandbox_bubblewrap_planner_add_system (SandboxBubblewrapPlanner *self)
 {
   const SandboxBubblewrapPlanInput *input = self->input;
 
-  sandbox_bubblewrap_planner_add_roots (self, system_roots);
+  sandbox_bubblewrap_planner_add_roots (self, sandbox_bubblewrap_plan_get_roots (SANDBOX_VIEW_SYSTEM));
   /* The root is empty and read-only, so an empty directory is all that hiding them takes. */
   for (guint i = 0; i < G_N_ELEMENTS (system_masks); i++)
     sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_DIRECTORY, system_masks[i], NULL)->mask = TRUE;

@@ -112,6 +112,9 @@ typedef struct
   guint      n_slots;
 } SandboxBubblewrapPlan;
 
+/* The directories of the host that a view shows, each with what is below; ends with NULL. */
+const char *const *sandbox_bubblewrap_plan_get_roots (SandboxView view);
+
 /* Whether @mount is what the workspace has there already, made read-only. */
 gboolean sandbox_bubblewrap_plan_is_protection (SandboxMount *mount);
 

@@ -44,7 +44,7 @@ sandbox_bubblewrap_source_fail (GError     **error,
                                 const char  *path,
                                 const char  *problem)
 {
-  g_set_error (error, SANDBOX_ERROR, code, "The mount source “%s” %s", path, problem);
+  g_set_error (error, SANDBOX_ERROR, code, "“%s” of this host %s", path, problem);
 
   return FALSE;
 }
@@ -277,6 +277,15 @@ sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
 {
   const char *const kept[] = { self->state_directory, SANDBOX_BUBBLEWRAP_CLAIMS };
   g_autofree char  *workspace = sandbox_bubblewrap_sources_resolve (workspace_path);
+  g_auto (SandboxBubblewrapFd) fd = open (workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  if (fd < 0)
+    {
+      sandbox_bubblewrap_source_fail (error, sandbox_bubblewrap_source_get_code (errno), workspace_path, "cannot be opened");
+      return FALSE;
+    }
+  if (!sandbox_bubblewrap_source_check_proc (workspace, fd, error))
+    return FALSE;
 
   for (guint i = 0; i < G_N_ELEMENTS (kept); i++)
     {
@@ -286,6 +295,25 @@ sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
                        "The workspace “%s” has “%s” below it, which is for all sessions", workspace, kept[i]);
           return FALSE;
         }
+    }
+
+  return TRUE;
+}
+
+/* What the view shows of the host. */
+static gboolean
+sandbox_bubblewrap_sources_check_view (SandboxView view,
+                                       GError    **error)
+{
+  const char *const *roots = sandbox_bubblewrap_plan_get_roots (view);
+
+  for (guint i = 0; roots[i] != NULL; i++)
+    {
+      g_autofree char *root = realpath (roots[i], NULL);
+      g_auto (SandboxBubblewrapFd) fd = root != NULL ? open (root, O_PATH | O_CLOEXEC) : -1;
+
+      if (fd >= 0 && !sandbox_bubblewrap_source_check_proc (root, fd, error))
+        return FALSE;
     }
 
   return TRUE;
@@ -417,7 +445,8 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
   self->state_directory = state_directory != NULL ? sandbox_bubblewrap_sources_resolve (state_directory) : NULL;
   self->resolver = realpath (RESOLVER, NULL);
 
-  if (workspace_path != NULL && !sandbox_bubblewrap_sources_check_workspace (self, workspace_path, error))
+  if (!sandbox_bubblewrap_sources_check_view (sandbox_profile_get_view (profile), error) ||
+      (workspace_path != NULL && !sandbox_bubblewrap_sources_check_workspace (self, workspace_path, error)))
     return NULL;
 
   for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)

@@ -150,6 +150,9 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
     g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
 
+  if (proof == NULL && error->domain == SANDBOX_ERROR && error->code != SANDBOX_ERROR_UNAVAILABLE)
+    g_prefix_error_literal (&error, "A first command did not run in the sandbox: ");
+
   /* A custom view need not have any program. That one was looked for proves the rest. */
   if (sandbox_profile_get_view (trial->profile) == SANDBOX_VIEW_CUSTOM &&
       g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))

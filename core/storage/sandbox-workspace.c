@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "sandbox-contained-private.h"
 #include "sandbox-error-private.h"
@@ -84,7 +86,7 @@ sandbox_workspace_init (SandboxWorkspace *self)
  * it is now, whatever later stands at @path. The owner of the directory becomes the owner of the
  * workspace.
  *
- * A path that is not absolute, and the root directory of the host, are refused with
+ * A path that is not absolute, the root directory of the host, and what is of its procfs are refused with
  * %SANDBOX_ERROR_INVALID. Other errors are %SANDBOX_ERROR_NOT_FOUND, %SANDBOX_ERROR_DENIED, and
  * %SANDBOX_ERROR_PATH for what is no directory.
  *
@@ -97,7 +99,8 @@ sandbox_workspace_new (const char *path,
                        GError    **error)
 {
   g_autoptr (SandboxWorkspace) self = NULL;
-  struct stat st, top;
+  struct stat   st, top;
+  struct statfs system;
 
   g_return_val_if_fail (path != NULL, NULL);
 
@@ -112,7 +115,7 @@ sandbox_workspace_new (const char *path,
   self->path = realpath (path, NULL);
   if (self->path != NULL)
     self->fd = open (self->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (self->fd < 0 || fstat (self->fd, &st) < 0 || stat ("/", &top) < 0)
+  if (self->fd < 0 || fstat (self->fd, &st) < 0 || fstatfs (self->fd, &system) < 0 || stat ("/", &top) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the workspace directory “%s”", path);
       return NULL;
@@ -122,6 +125,13 @@ sandbox_workspace_new (const char *path,
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
                    "The workspace directory “%s” is the root directory of this host", path);
+      return NULL;
+    }
+
+  if (system.f_type == PROC_SUPER_MAGIC)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                   "The workspace directory “%s” is of this host's procfs", path);
       return NULL;
     }
 

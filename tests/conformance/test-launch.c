@@ -368,7 +368,7 @@ test_workspace (Launch       *self,
 {
   g_autofree char *missing = g_build_filename (self->workspace, "missing", NULL);
   g_autofree char *file = g_build_filename (self->workspace, "guest", NULL);
-  g_autofree char *link = g_build_filename (self->directory, "link", NULL);
+  g_autofree char *closed = g_build_filename (self->directory, "closed", NULL);
   const struct
   {
     const char  *path;
@@ -378,9 +378,14 @@ test_workspace (Launch       *self,
     { file, SANDBOX_ERROR_PATH },
     { "relative", SANDBOX_ERROR_INVALID },
     { "/", SANDBOX_ERROR_INVALID },
+    { "/proc", SANDBOX_ERROR_INVALID },
+    { "/proc/self/fdinfo", SANDBOX_ERROR_INVALID },
+    { closed, SANDBOX_ERROR_DENIED },
   };
 
-  g_test_summary ("A directory that cannot be a workspace refuses the session");
+  g_test_summary ("A directory that cannot be a workspace refuses the session; one of the host's procfs is none (case 5)");
+
+  g_assert_cmpint (g_mkdir (closed, 0600), ==, 0);
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
