@@ -26,6 +26,11 @@ const char *sandbox_path_check_absolute (const char *path);
 gboolean sandbox_path_is_within (const char *path,
                                  const char *directory);
 
+/* Whether a link in the directory @directory of a tree ("." for its top) leads to some place in that tree, as its
+ * @target is written. */
+gboolean sandbox_path_link_stays_inside (const char *directory,
+                                         const char *target);
+
 /* The way back: what resolves to these bytes. Bytes that make no path of the workspace stay none. */
 char *sandbox_path_escape (const char *bytes);
 

@@ -183,6 +183,36 @@ sandbox_path_is_within (const char *path,
   return strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
+gboolean
+sandbox_path_link_stays_inside (const char *directory,
+                                const char *target)
+{
+  int depth = 0;
+
+  if (target[0] == '/' || target[0] == '\0')
+    return FALSE;
+
+  for (const char *at = strcmp (directory, ".") == 0 ? "" : directory; *at != '\0'; at += strspn (at, "/"))
+    {
+      depth++;
+      at += strcspn (at, "/");
+    }
+  for (const char *at = target; *at != '\0'; at += strspn (at, "/"))
+    {
+      gsize length = strcspn (at, "/");
+
+      if (length == 2 && at[0] == '.' && at[1] == '.')
+        depth--;
+      else if (length != 1 || at[0] != '.')
+        depth++;
+      if (depth < 0)
+        return FALSE;
+      at += length;
+    }
+
+  return TRUE;
+}
+
 /* Writes the bytes relative to the workspace to @relative. */
 static const char *
 sandbox_path_read (const char *path,

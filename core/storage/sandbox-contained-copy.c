@@ -11,6 +11,7 @@
 
 #include "sandbox-error-private.h"
 #include "sandbox-owner-private.h"
+#include "sandbox-paths-private.h"
 #include "sandbox-workspace.h"
 
 #define BUFFER_SIZE (128 * 1024)
@@ -293,37 +294,6 @@ sandbox_copying_copy_file (SandboxCopying                *self,
   return TRUE;
 }
 
-/* Whether a link at @directory leads to some place in the tree, as it is written. */
-static gboolean
-sandbox_copying_stays_inside (const char *directory,
-                              const char *target)
-{
-  int depth = 0;
-
-  if (target[0] == '/' || target[0] == '\0')
-    return FALSE;
-
-  for (const char *at = strcmp (directory, ".") == 0 ? "" : directory; *at != '\0'; at += strspn (at, "/"))
-    {
-      depth++;
-      at += strcspn (at, "/");
-    }
-  for (const char *at = target; *at != '\0'; at += strspn (at, "/"))
-    {
-      gsize length = strcspn (at, "/");
-
-      if (length == 2 && at[0] == '.' && at[1] == '.')
-        depth--;
-      else if (length != 1 || at[0] != '.')
-        depth++;
-      if (depth < 0)
-        return FALSE;
-      at += length;
-    }
-
-  return TRUE;
-}
-
 /* Only from the host to the workspace. */
 static gboolean
 sandbox_copying_copy_link (SandboxCopying                *self,
@@ -340,7 +310,7 @@ sandbox_copying_copy_link (SandboxCopying                *self,
   if (length < 0)
     return errno == ENOENT || sandbox_copying_fail (self, errno, dirfd (directory->source), directory->path, name, error);
   target[length] = '\0';
-  if (!sandbox_copying_stays_inside (directory->path, target))
+  if (!sandbox_path_link_stays_inside (directory->path, target))
     return sandbox_copying_skip (self);
 
   if (!sandbox_copying_enter (self, FALSE, &owner, error))
