@@ -22,6 +22,8 @@
 #include "sandbox-report.h"
 #include "sandbox-restrictions.h"
 #include "sandbox-result.h"
+#include "sandbox-state.h"
+#include "sandbox-template.h"
 #include "sandbox-workspace-path.h"
 
 #include "sandbox-backend.h"

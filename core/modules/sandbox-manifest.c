@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "sandbox-error.h"
+#include "sandbox-keys-private.h"
 
 #define GROUP "Module"
-#define MAX_NAME 64
 #define MAX_LIBRARY 255
 
 static const char *const known_keys[] = { "Kind", "Name", "Library", "Abi", "Priority", "Description", NULL };
@@ -26,9 +26,7 @@ sandbox_manifest_free (SandboxManifest *self)
 gboolean
 sandbox_manifest_name_is_valid (const char *name)
 {
-  gsize length = strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-
-  return length > 0 && length <= MAX_NAME && name[length] == '\0';
+  return sandbox_backend_name_is_valid (name);
 }
 
 /* GModule reads other suffixes as something else than a shared object. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-state.h"
+
+G_BEGIN_DECLS
+
+/* All three are right; the last may be NULL. */
+SandboxState *sandbox_state_new (const char *backend,
+                                 const char *session_id,
+                                 const char *template_key);
+
+/* FALSE only for an object that was not made by a function of this library. */
+gboolean sandbox_state_is_complete (SandboxState *self);
+
+gboolean sandbox_state_equal (SandboxState *self,
+                              SandboxState *other);
+
+G_END_DECLS
