@@ -2,7 +2,10 @@
 
 #include "sandbox-bubblewrap-driver.h"
 
+#include "sandbox-bubblewrap-plan.h"
 #include "sandbox-bubblewrap-restrictions.h"
+
+#include <string.h>
 
 struct _SandboxBubblewrapDriver
 {
@@ -11,6 +14,7 @@ struct _SandboxBubblewrapDriver
   SandboxWorkspace   *workspace;
   SandboxProfile     *profile;
   SandboxRestrictions required;
+  char              **protections; /* what of the workspace commands must not change, as paths that a driver gets */
 
   GMutex                   lock;   /* guards what follows */
   SandboxBubblewrapLaunch *launch; /* NULL once closed */
@@ -121,6 +125,38 @@ sandbox_bubblewrap_driver_read (SandboxDriver  *driver,
 }
 
 static gboolean
+sandbox_bubblewrap_driver_is_within (const char *path,
+                                     const char *directory)
+{
+  const gsize length = strlen (directory);
+
+  return g_str_equal (directory, ".") ||
+         (strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/'));
+}
+
+/* The mount that protects something for a running command goes when the host puts something else there. So the host
+ * does not, by way of this session; nor with what is above or below. */
+static gboolean
+sandbox_bubblewrap_driver_check_change (SandboxDriver *driver,
+                                        const char    *path,
+                                        GError       **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+
+  for (guint i = 0; self->protections[i] != NULL; i++)
+    {
+      if (!sandbox_bubblewrap_driver_is_within (path, self->protections[i]) &&
+          !sandbox_bubblewrap_driver_is_within (self->protections[i], path))
+        continue;
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED,
+                   "“%s” stays as it is in this session: its profile protects “%s”", path, self->protections[i]);
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+static gboolean
 sandbox_bubblewrap_driver_write (SandboxDriver    *driver,
                                  const char       *path,
                                  GBytes           *bytes,
@@ -129,7 +165,8 @@ sandbox_bubblewrap_driver_write (SandboxDriver    *driver,
                                  SandboxRequest   *request,
                                  GError          **error)
 {
-  return sandbox_workspace_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, bytes, mode, flags, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, path, error) &&
+         sandbox_workspace_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, bytes, mode, flags, request, error);
 }
 
 static gboolean
@@ -139,7 +176,8 @@ sandbox_bubblewrap_driver_remove (SandboxDriver     *driver,
                                   SandboxRequest    *request,
                                   GError           **error)
 {
-  return sandbox_workspace_remove (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, flags, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, path, error) &&
+         sandbox_workspace_remove (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, flags, request, error);
 }
 
 static gboolean
@@ -157,13 +195,16 @@ sandbox_bubblewrap_driver_query_info (SandboxDriver *driver, const char *path, S
 static gboolean
 sandbox_bubblewrap_driver_make_directory (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_make_directory (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, path, error) &&
+         sandbox_workspace_make_directory (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
 }
 
 static gboolean
 sandbox_bubblewrap_driver_move (SandboxDriver *driver, const char *from, const char *to, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_move (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, from, to, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, from, error) &&
+         sandbox_bubblewrap_driver_check_change (driver, to, error) &&
+         sandbox_workspace_move (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, from, to, request, error);
 }
 
 static gboolean
@@ -175,13 +216,15 @@ sandbox_bubblewrap_driver_open_read (SandboxDriver *driver, const char *path, Sa
 static gboolean
 sandbox_bubblewrap_driver_open_write (SandboxDriver *driver, const char *path, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_open_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, path, error) &&
+         sandbox_workspace_open_write (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, request, error);
 }
 
 static gboolean
 sandbox_bubblewrap_driver_import_tree (SandboxDriver *driver, const char *path, GFile *directory, SandboxRequest *request, GError **error)
 {
-  return sandbox_workspace_import_tree (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, directory, request, error);
+  return sandbox_bubblewrap_driver_check_change (driver, path, error) &&
+         sandbox_workspace_import_tree (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, directory, request, error);
 }
 
 static gboolean
@@ -271,6 +314,7 @@ sandbox_bubblewrap_driver_finalize (GObject *object)
   SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (object);
 
   g_clear_pointer (&self->launch, sandbox_bubblewrap_launch_unref);
+  g_strfreev (self->protections);
   g_clear_object (&self->policy);
   g_clear_object (&self->profile);
   g_clear_object (&self->workspace);
@@ -321,6 +365,30 @@ sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile)
   return environment;
 }
 
+static char **
+sandbox_bubblewrap_driver_list_protections (SandboxProfile *profile)
+{
+  g_autoptr (GStrvBuilder) protections = g_strv_builder_new ();
+  GListModel *mounts = sandbox_profile_get_mounts (profile);
+  const gsize inside = strlen (sandbox_profile_get_workspace_target (profile)) + 1;
+
+  for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+      g_auto (GStrv) parts = NULL;
+      g_autofree char *path = NULL;
+
+      if (!sandbox_bubblewrap_plan_is_protection (mount))
+        continue;
+      /* As paths of the workspace are written. */
+      parts = g_strsplit (sandbox_mount_get_target (mount) + inside, "\\", -1);
+      path = g_strjoinv ("\\x5c", parts);
+      g_strv_builder_add (protections, path);
+    }
+
+  return g_strv_builder_end (protections);
+}
+
 SandboxDriver *
 sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                SandboxWorkspace        *workspace,
@@ -338,6 +406,7 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
   self->launch = sandbox_bubblewrap_launch_ref (launch);
   self->workspace = g_object_ref (workspace);
   self->profile = g_object_ref (profile);
+  self->protections = sandbox_bubblewrap_driver_list_protections (profile);
   self->required = required;
   g_set_object (&self->policy, policy);
 

@@ -15,7 +15,8 @@
 
 #define RESOLVER "/etc/resolv.conf"
 #define SECRETS_DIRECTORY "/etc"
-#define SECRETS_LEVELS 4
+/* A directory that is deeper is hidden as a whole. */
+#define SECRETS_LEVELS 16
 #define MAX_SECRETS 128
 
 static void
@@ -300,6 +301,65 @@ sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
   return TRUE;
 }
 
+/* Whether @path, which has no link in it, is the directory @above or below it, by whatever name that is mounted. */
+static gboolean
+sandbox_bubblewrap_source_is_below (const char        *path,
+                                    const struct stat *above)
+{
+  g_autofree char *at = g_strdup (path);
+
+  for (;;)
+    {
+      struct stat info;
+      char       *slash = strrchr (at, '/');
+
+      if (stat (at[0] != '\0' ? at : "/", &info) < 0 || (info.st_dev == above->st_dev && info.st_ino == above->st_ino))
+        return TRUE;
+      if (slash == NULL)
+        return FALSE;
+      *slash = '\0';
+    }
+}
+
+/* What commands can write they can also replace by a link to anything of the host: the next session would open that
+ * instead. And what is read-only must not be writable by another way. */
+static gboolean
+sandbox_bubblewrap_sources_check_writable (SandboxBubblewrapSources *self,
+                                           GListModel               *mounts,
+                                           const char               *workspace_path,
+                                           GError                  **error)
+{
+  g_autofree char *workspace = workspace_path != NULL ? sandbox_bubblewrap_sources_resolve (workspace_path) : NULL;
+  struct stat      info;
+
+  for (guint i = 0; i < self->mounts->len; i++)
+    {
+      const SandboxBubblewrapSource *source = &g_array_index (self->mounts, SandboxBubblewrapSource, i);
+
+      if (source->fd < 0)
+        continue;
+      if (workspace != NULL && (stat (workspace, &info) < 0 || sandbox_bubblewrap_source_is_below (source->path, &info)))
+        return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, source->path,
+                                               "is of the workspace, where commands could put something else in its place");
+      for (guint j = 0; j < self->mounts->len; j++)
+        {
+          const SandboxBubblewrapSource *other = &g_array_index (self->mounts, SandboxBubblewrapSource, j);
+          g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, j);
+
+          if (other->fd < 0 || sandbox_mount_get_mode (mount) != SANDBOX_MOUNT_MODE_READ_WRITE)
+            continue;
+          if (fstat (other->fd, &info) < 0 || (i != j && sandbox_bubblewrap_source_is_below (source->path, &info)))
+            return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, source->path,
+                                                   "is of a read-write mount, where commands could put something else in its place");
+          if (workspace != NULL && sandbox_bubblewrap_source_is_below (workspace, &info))
+            return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, other->path,
+                                                   "has the workspace in it, which commands would write by two ways");
+        }
+    }
+
+  return TRUE;
+}
+
 /* What the view shows of the host. */
 static gboolean
 sandbox_bubblewrap_sources_check_view (SandboxView view,
@@ -392,9 +452,9 @@ sandbox_bubblewrap_sources_find_secrets (const char                *directory,
 
       if (lstat (path, &info) < 0 || S_ISLNK (info.st_mode))
         continue;
-      if (sandbox_bubblewrap_sources_is_secret (path, &info, identity))
+      if (sandbox_bubblewrap_sources_is_secret (path, &info, identity) || (S_ISDIR (info.st_mode) && levels == 1))
         g_ptr_array_add (secrets, g_steal_pointer (&path));
-      else if (S_ISDIR (info.st_mode) && levels > 1)
+      else if (S_ISDIR (info.st_mode))
         sandbox_bubblewrap_sources_find_secrets (path, levels - 1, identity, secrets);
     }
 }
@@ -458,6 +518,8 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
            !sandbox_bubblewrap_sources_check_protected (workspace_path, sandbox_mount_get_target (mount) + inside, error)))
         return NULL;
     }
+  if (!sandbox_bubblewrap_sources_check_writable (self, mounts, workspace_path, error))
+    return NULL;
   if (sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM &&
       !sandbox_bubblewrap_sources_add_secrets (self, identity, error))
     return NULL;

@@ -110,6 +110,10 @@ sandbox_agent_filter_add_base (scmp_filter_ctx filter)
   if (result == 0)
     result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (ioctl), 1,
                                SCMP_CMP (1, SCMP_CMP_MASKED_EQ, 0xffffffffu, TIOCLINUX));
+  /* A lease makes whoever opens the file wait for the guest, the host too. */
+  if (result == 0)
+    result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (fcntl), 1,
+                               SCMP_CMP (1, SCMP_CMP_MASKED_EQ, 0xffffffffu, F_SETLEASE));
   /* Only the usual personality: the others turn off address randomisation and more. */
   if (result == 0)
     result = seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (personality), 1,

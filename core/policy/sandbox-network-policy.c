@@ -375,6 +375,10 @@ sandbox_network_policy_new_deny_all (void)
  * Makes a policy that lets everything through: commands use the network of the host, its loopback
  * included, and no header is added.
  *
+ * That is more than the internet. A command reaches every service that listens on the host's loopback or in the
+ * host's networks, and the abstract Unix sockets of the host, where a desktop or a message bus may listen;
+ * it is to them a program of the user that it runs as.
+ *
  * Returns: (transfer full): the policy
  *
  * Since: 1.0

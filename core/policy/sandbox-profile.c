@@ -415,6 +415,11 @@ sandbox_profile_get_mounts (SandboxProfile *self)
  * than 64 mounts are %SANDBOX_ERROR_LIMIT. Where the view has something at the target or below, the mount is
  * there instead.
  *
+ * A source in the workspace, or in the source of a read-write mount, is %SANDBOX_ERROR_INVALID when a session is
+ * created: commands could put a link to anything in its place. So is a read-write source that has the workspace in
+ * it. Neither may a source be in a directory that others than the host write: it is looked up by its path, over
+ * links, once for each session.
+ *
  * A source that does not exist is %SANDBOX_ERROR_NOT_FOUND when a session is created, and so is a mask of
  * something that does not exist in a directory of the host: it could not be kept from appearing later.
  *
@@ -436,8 +441,10 @@ sandbox_profile_get_mounts (SandboxProfile *self)
  * It has to exist, and no part of its path can be a link, for what does not exist yet could not be kept from
  * appearing: else it is %SANDBOX_ERROR_NOT_FOUND or %SANDBOX_ERROR_PATH when a session is created. A file that has a
  * second name (a hard link) is %SANDBOX_ERROR_INVALID; files in a directory are not looked at for that. There can be
- * seven, less than that with mounts that only a host that is root can hand over. What the host itself does by
- * [class@Sandbox.Session], like writing a file, is not held by it. Nor are files beside it: with those two protected, a
+ * seven, less than that with mounts that only a host that is root can hand over. A command
+ * that is running loses a protection, or a mask, when the host itself renames or replaces what is there, as
+ * editors and git do; the next command has it again. The calls of [class@Sandbox.Session] that would do so are refused
+ * with %SANDBOX_ERROR_DENIED. Files beside it are not held: with those two protected, a
  * command can still make another repository below, or a `.git/commondir` that has git read its settings elsewhere.
  *
  * Where the host runs as root, commands can read of a read-only mount what every user of the host can read,

@@ -144,7 +144,8 @@ sandbox_session_start (SandboxSession *self,
  * Starts a command and hands out its streams.
  *
  * A command without [property@Sandbox.Command:stdin] gets a stream to write its input to, which has to be
- * closed. The output is not bounded by [property@Sandbox.Command:max-output]: it waits until it is read.
+ * closed: a process that is dropped with its input open lives, and keeps its place, until its time is over. The
+ * output is not bounded by [property@Sandbox.Command:max-output]: it waits until it is read.
  *
  * What does not start is an error: %SANDBOX_ERROR_NOT_FOUND for a missing program, interpreter or working
  * directory, %SANDBOX_ERROR_DENIED for a program that is not executable, %SANDBOX_ERROR_LIMIT for arguments

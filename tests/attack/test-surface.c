@@ -80,12 +80,12 @@ test_kernel_calls (TestSandbox  *self,
     { NULL, NULL },
   };
 #ifdef __x86_64__
-  const guint n_calls = 91;
+  const guint n_calls = 92;
 #else
-  const guint n_calls = 88;
+  const guint n_calls = 89;
 #endif
 
-  g_test_summary ("Cases 14, 15, 17, 18, 19: namespaces, mounts, keys, other processes, odd sockets and the machine are out of reach");
+  g_test_summary ("Cases 14, 15, 17, 18, 19: namespaces, mounts, keys, leases, other processes, odd sockets and the machine are out of reach");
 
   test_calls (self, "kernel", n_calls, "EPERM", others);
 }

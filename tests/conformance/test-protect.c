@@ -186,14 +186,15 @@ test_absent (TestSandbox  *self,
   test_assert_sh (self, "mkdir -p conf/settings", "");
   test_use_profile (self, absent);
   test_assert_sh (self, "touch conf/settings/x 2>/dev/null || echo refused", "refused\n");
-  g_assert_true (sandbox_session_remove_path (self->session, "conf", NULL, &error));
-  g_assert_no_error (error);
+  test_remove_tree (conf);
   error = test_refused (self, "sh", "-c", "mkdir -p conf/settings", NULL);
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
   g_clear_error (&error);
   g_assert_false (g_file_test (conf, G_FILE_TEST_EXISTS));
-  g_assert_true (sandbox_session_write_text (self->session, "conf/settings", "of the host\n", NULL, &error));
+  g_assert_cmpint (g_mkdir (conf, 0755), ==, 0);
+  g_assert_true (g_file_set_contents (settings, "of the host\n", -1, &error));
   g_assert_no_error (error);
+  g_assert_cmpint (chmod (settings, 0644), ==, 0);
   test_assert_sh (self, "cat conf/settings; echo x 2>/dev/null >conf/settings || echo refused; mv conf x 2>/dev/null || echo refused",
                   "of the host\nrefused\nrefused\n");
 }
@@ -375,6 +376,83 @@ test_host_tools (TestSandbox  *self,
   test_remove_tree (top);
 }
 
+static void
+test_host_changes (TestSandbox  *self,
+                   gconstpointer unused)
+{
+  static const char *const paths[] = { ".git/config", ".git/config/x", ".git", ".git/hooks", ".git/hooks/new" };
+  g_autoptr (SandboxProfile) profile = new_protecting (PROTECTED, NULL);
+  g_autofree char *directory_path = g_dir_make_tmp ("sandbox-protect-XXXXXX", NULL);
+  g_autoptr (GFile) directory = g_file_new_for_path (directory_path);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("What would end a protection of a running command is refused to the host as well, in this session");
+
+  make_repository (self);
+  test_use_profile (self, profile);
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
+    {
+      g_autoptr (GOutputStream) output = NULL;
+
+      g_assert_false (sandbox_session_write_text (self->session, paths[i], "x", NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      g_assert_false (sandbox_session_remove_path (self->session, paths[i], NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      g_assert_false (sandbox_session_make_directory (self->session, paths[i], NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      g_assert_false (sandbox_session_move (self->session, paths[i], "elsewhere", NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      g_assert_false (sandbox_session_move (self->session, "guest", paths[i], NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      output = sandbox_session_open_write (self->session, paths[i], NULL, &error);
+      g_assert_null (output);
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+      g_assert_false (sandbox_session_import_directory (self->session, directory, paths[i], NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+      g_clear_error (&error);
+    }
+  g_assert_false (sandbox_session_import_directory (self->session, directory, ".", NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED);
+  g_clear_error (&error);
+
+  /* All else goes on, what has a similar name as well. */
+  g_assert_true (sandbox_session_write_text (self->session, ".git/config.other", "x", NULL, &error));
+  g_assert_true (sandbox_session_write_text (self->session, ".gitignore", "x", NULL, &error));
+  g_assert_true (sandbox_session_import_directory (self->session, directory, "imported", NULL, &error));
+  g_assert_no_error (error);
+  test_remove_tree (directory_path);
+}
+
+static void
+test_later_name (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) plain = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) profile = new_protecting ("/workspace/file", NULL);
+  g_autofree char *path = g_build_filename (self->workspace, "file", NULL);
+  g_autofree char *other = g_build_filename (self->workspace, "other", NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A file that gets a second name after the session was created runs nothing any more: it could be changed by it");
+
+  test_use_profile (self, plain);
+  g_assert_true (sandbox_session_write_text (self->session, "file", "x", NULL, &error));
+  g_assert_no_error (error);
+  test_use_profile (self, profile);
+  test_assert_sh (self, "cat file", "x");
+  g_assert_cmpint (link (path, other), ==, 0);
+  error = test_refused (self, "sh", "-c", "echo y >other", NULL);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  g_assert_cmpint (g_unlink (other), ==, 0);
+  test_assert_sh (self, "cat file", "x");
+}
+
 #define ADD(path, func) g_test_add ("/protect/" path, TestSandbox, NULL, test_profile_set_up, func, test_profile_tear_down)
 
 int
@@ -390,6 +468,8 @@ main (int    argc,
   ADD ("two", test_two);
   ADD ("refused-mounts", test_refused_mounts);
   ADD ("host-tools", test_host_tools);
+  ADD ("host-changes", test_host_changes);
+  ADD ("later-name", test_later_name);
 
   return g_test_run ();
 }

@@ -258,17 +258,21 @@ test_mounts (TestSandbox  *self,
       g_autofree char *file = g_build_filename (inner, "file", NULL);
       g_autofree char *made = g_build_filename (inner, "made", NULL);
       g_autofree char *text = NULL;
-      g_autoptr (SandboxProfile) profile = new_profile (views[i % N_VIEWS]);
+      g_autoptr (SandboxProfile) reading = new_profile (views[i % N_VIEWS]);
+      g_autoptr (SandboxProfile) writing = new_profile (views[i % N_VIEWS]);
       struct stat of_inner;
       struct stat of_made;
 
-      test_add_mount (profile, inner, "/srv/read", SANDBOX_MOUNT_MODE_READ_ONLY);
-      test_add_mount (profile, file, "/srv/file", SANDBOX_MOUNT_MODE_READ_ONLY);
-      test_add_mount (profile, inner, "/srv/write", SANDBOX_MOUNT_MODE_READ_WRITE);
-      test_use_profile (self, profile);
-      test_assert_sh (self, "cat /srv/read/file /srv/file /srv/write/file", "text\ntext\ntext\n");
+      test_add_mount (reading, inner, "/srv/read", SANDBOX_MOUNT_MODE_READ_ONLY);
+      test_add_mount (reading, file, "/srv/file", SANDBOX_MOUNT_MODE_READ_ONLY);
+      test_use_profile (self, reading);
+      test_assert_sh (self, "cat /srv/read/file /srv/file", "text\ntext\n");
       test_assert_sh (self, "touch /srv/read/x 2>/dev/null || echo refused; echo x 2>/dev/null >/srv/file || echo refused", "refused\nrefused\n");
-      test_assert_sh (self, "echo new >/srv/write/made && cat /srv/read/made && chmod u+s /srv/write/made 2>/dev/null || echo refused", "new\nrefused\n");
+
+      test_add_mount (writing, inner, "/srv/write", SANDBOX_MOUNT_MODE_READ_WRITE);
+      test_use_profile (self, writing);
+      test_assert_sh (self, "cat /srv/write/file", "text\n");
+      test_assert_sh (self, "echo new >/srv/write/made && cat /srv/write/made && chmod u+s /srv/write/made 2>/dev/null || echo refused", "new\nrefused\n");
 
       g_assert_true (g_file_get_contents (made, &text, NULL, NULL));
       g_assert_cmpstr (text, ==, "new\n");
@@ -419,6 +423,45 @@ test_refused_sources (TestSandbox  *self,
       test_add_mount (profile, sources[i].source, "/srv/x", SANDBOX_MOUNT_MODE_READ_ONLY);
       test_assert_refused (self, profile, sources[i].code, sources[i].words);
     }
+}
+
+static void
+test_guests_sources (TestSandbox  *self,
+                     gconstpointer unused)
+{
+  g_autofree char *top = make_sources ();
+  g_autofree char *inner = g_build_filename (top, "shut", "inner", NULL);
+  g_autofree char *cache = g_build_filename (self->workspace, "cache", NULL);
+  g_autofree char *above = g_path_get_dirname (self->workspace);
+  const struct
+  {
+    const char      *sources[2];
+    SandboxMountMode modes[2];
+    const char      *words;
+  } cases[] = {
+    { { cache, NULL }, { SANDBOX_MOUNT_MODE_READ_ONLY }, "in its place" },
+    { { cache, NULL }, { SANDBOX_MOUNT_MODE_READ_WRITE }, "in its place" },
+    { { self->workspace, NULL }, { SANDBOX_MOUNT_MODE_READ_WRITE }, "in its place" },
+    { { above, NULL }, { SANDBOX_MOUNT_MODE_READ_WRITE }, "two ways" },
+    { { top, inner }, { SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_MOUNT_MODE_READ_ONLY }, "in its place" },
+    { { inner, top }, { SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_MOUNT_MODE_READ_WRITE }, "in its place" },
+    { { top, top }, { SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_MOUNT_MODE_READ_ONLY }, "in its place" },
+  };
+
+  g_test_summary ("A source that commands could replace by a link, or write by another way, is refused");
+
+  g_assert_cmpint (g_mkdir (cache, 0755), ==, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+      test_add_mount (profile, cases[i].sources[0], "/srv/one", cases[i].modes[0]);
+      if (cases[i].sources[1] != NULL)
+        test_add_mount (profile, cases[i].sources[1], "/srv/two", cases[i].modes[1]);
+      test_assert_refused (self, profile, SANDBOX_ERROR_INVALID, cases[i].words);
+    }
+
+  test_remove_tree (top);
 }
 
 static void
@@ -804,6 +847,8 @@ static void
 test_required (TestSandbox  *self,
                gconstpointer unused)
 {
+  g_autofree char *top = make_sources ();
+  g_autofree char *source = g_build_filename (top, "open", "inner", NULL);
   const struct
   {
     SandboxView         view;
@@ -813,7 +858,7 @@ test_required (TestSandbox  *self,
   } profiles[] = {
     { SANDBOX_VIEW_MINIMAL, NULL, SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_NONE },
     { SANDBOX_VIEW_MINIMAL, "/usr/share", SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_NONE },
-    { SANDBOX_VIEW_MINIMAL, self->workspace, SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_RESTRICTIONS_WRITE_CONTAINED | SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
+    { SANDBOX_VIEW_MINIMAL, source, SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_RESTRICTIONS_WRITE_CONTAINED | SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
     { SANDBOX_VIEW_MINIMAL, "/etc/services", SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
     { SANDBOX_VIEW_SYSTEM, NULL, SANDBOX_MOUNT_MODE_READ_ONLY, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
   };
@@ -848,6 +893,8 @@ test_required (TestSandbox  *self,
             test_assert_refused (self, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot be enforced");
         }
     }
+
+  test_remove_tree (top);
 }
 
 #define ADD(path, func) g_test_add ("/views/" path, TestSandbox, NULL, test_profile_set_up, func, test_profile_tear_down)
@@ -883,6 +930,7 @@ main (int    argc,
   ADD ("links", test_links);
   ADD ("swapped-source", test_swapped_source);
   ADD ("refused-sources", test_refused_sources);
+  ADD ("guests-sources", test_guests_sources);
   ADD ("state-directory", test_state_directory);
   ADD ("read-only-workspace", test_read_only_workspace);
   ADD ("same-path", test_same_path);

@@ -70,6 +70,7 @@ session_protect (const char *workspace,
   const struct agent_mount_attr read_only = { .attr_set = AGENT_MOUNT_ATTR_RDONLY };
   char                          name[NAME_MAX + 1];
   const char                   *at = target + strlen (workspace);
+  struct stat                   found;
   int                           fd = agent_open_path (AT_FDCWD, workspace, 0);
   int                           error = 0;
 
@@ -90,7 +91,12 @@ session_protect (const char *workspace,
     }
   if (fd < 0)
     return false;
-  if (syscall (SYS_mount_setattr, fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &read_only, sizeof read_only) < 0)
+  /* by a second name it would be written all the same */
+  if (fstat (fd, &found) < 0)
+    error = errno;
+  else if (S_ISREG (found.st_mode) && found.st_nlink != 1)
+    error = EMLINK;
+  else if (syscall (SYS_mount_setattr, fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &read_only, sizeof read_only) < 0)
     error = errno;
   close (fd);
   errno = error;

@@ -189,6 +189,7 @@ try_processes (void)
   tell ("setuid-0", setuid (0) == 0 ? 0 : (errno = errno == EINVAL ? EPERM : errno, -1));
   tell ("setgid-0", setgid (0) == 0 ? 0 : (errno = errno == EINVAL ? EPERM : errno, -1));
   tell ("securebits", prctl (PR_SET_SECUREBITS, 0, 0, 0, 0));
+  tell ("lease", syscall (SYS_fcntl, 0, F_SETLEASE, F_RDLCK));
   tell ("unknown-call", syscall (NR_FIRST_UNKNOWN, 0, 0, 0, 0, 0, 0));
 }
 
