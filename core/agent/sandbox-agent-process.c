@@ -447,6 +447,10 @@ sandbox_agent_process_listen (SandboxAgentProcess *self)
           return TRUE;
 
         case SANDBOX_AGENT_REJECTED:
+          /* Before the end that we give it is taken for the reason. */
+          sandbox_agent_process_fail (self, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                                                 "The sandbox could not be built (step: launcher): "
+                                                                 "what was started broke the protocol of the agent"));
           sandbox_agent_process_kill_all (self);
           return FALSE;
 

@@ -193,12 +193,12 @@ test_fake (Launch       *self,
     { "echo 'bwrap: Kann /proc nicht einhängen' >&2; exit 1", "Kann /proc nicht" },
     { "echo ready; echo '{\"child-pid\": 1}'; exit 0", "exit status 0" },
     { "printf 'a\\377b\\033[31m\\000' >&2; exit 3", "exit status 3" },
-    { "printf 'garbage' >&3; exit 0", "step: launcher" },
+    { "printf 'garbage' >&3; exit 0", "broke the protocol of the agent" },
     { "exec 3>&-; exit 0", "step: launcher" },
     /* what ends by itself a little later is not said to have ended by our signal */
     { "exec 3>&-; sleep 0.05; exit 7", "exit status 7" },
     /* what speaks nonsense, or not at all, while it stays alive */
-    { "printf 'garbage' >&3; exec sleep 1000", "signal 9" },
+    { "printf 'garbage' >&3; exec sleep 1000", "broke the protocol of the agent" },
     { "exec 3>&-; exec sleep 1000", "signal 9" },
   };
 
