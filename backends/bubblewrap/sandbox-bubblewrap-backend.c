@@ -29,6 +29,7 @@ struct _SandboxBubblewrapBackend
   GMutex         lock; /* guards what follows */
   char          *executable;
   SandboxReport *report; /* the last good one for the default profile */
+  char          *stamp;  /* what it looked at */
 };
 
 typedef enum
@@ -54,13 +55,16 @@ sandbox_bubblewrap_backend_dup_executable (SandboxBubblewrapBackend *self)
   return executable;
 }
 
-/* @report is what is known of the default profile; NULL is nothing. */
+/* @report is what is known of the default profile as long as what it looked at is as @stamp says; NULL is nothing. */
 static void
 sandbox_bubblewrap_backend_keep_report (SandboxBubblewrapBackend *self,
-                                        SandboxReport            *report)
+                                        SandboxReport            *report,
+                                        const char               *stamp)
 {
   g_mutex_lock (&self->lock);
   g_set_object (&self->report, report);
+  g_free (self->stamp);
+  self->stamp = g_strdup (stamp);
   g_mutex_unlock (&self->lock);
 }
 
@@ -85,7 +89,7 @@ sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
   if (error != NULL)
     {
       /* What could not be built may be built no more: the next probe looks anew. */
-      sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), NULL);
+      sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), NULL, NULL);
       sandbox_request_return_error (trial->request, error);
     }
   else
@@ -135,7 +139,7 @@ sandbox_bubblewrap_backend_add_gap (SandboxReport *report,
   sandbox_report_set_grade (report, SANDBOX_GRADE_PARTIAL);
 }
 
-/* What the sandbox has less than it could have elsewhere. */
+/* What the sandbox has less than it could have elsewhere, or may lack later. */
 static void
 sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
                                      SandboxReport          *report)
@@ -144,6 +148,15 @@ sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
     sandbox_bubblewrap_backend_add_gap (report, "No procfs can be mounted on this host: commands have none");
   if (!trial->manner.forbid_userns)
     sandbox_bubblewrap_backend_add_gap (report, "Further user namespaces are forbidden by the system call filter alone");
+  if (!sandbox_report_step_get_ok (trial->identity))
+    sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (trial->identity));
+  if (trial->probe->failed != NULL)
+    {
+      g_autofree char *gap = g_strdup_printf ("A command ran, but the step “%s” failed after it: sessions may fail later",
+                                              sandbox_report_step_get_name (trial->probe->failed));
+
+      sandbox_bubblewrap_backend_add_gap (report, gap);
+    }
 }
 
 static void
@@ -153,6 +166,7 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
 {
   g_autoptr (SandboxReport) report = sandbox_report_new (error == NULL ? SANDBOX_GRADE_FULL : SANDBOX_GRADE_UNAVAILABLE);
   g_autoptr (SandboxReportStep) step = sandbox_report_step_new ("sandbox", error == NULL);
+  gboolean is_good = FALSE;
 
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
     {
@@ -162,6 +176,8 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
 
   for (guint i = 0; trial->probe != NULL && i < trial->probe->steps->len; i++)
     sandbox_report_add_step (report, trial->probe->steps->pdata[i]);
+  if (trial->identity != NULL)
+    sandbox_report_add_step (report, trial->identity);
   sandbox_report_step_set_evidence (step, error == NULL ? "A command ran in a sandbox and exited with status 0" : error->message);
   if (error != NULL)
     {
@@ -170,19 +186,15 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     }
   else
     {
-      g_autoptr (SandboxReportStep) identity = sandbox_bubblewrap_launch_make_identity_step (trial->launch);
-
-      sandbox_report_add_step (report, identity);
       sandbox_report_set_restrictions (report, sandbox_bubblewrap_restrictions_get (trial->profile, NULL));
       sandbox_bubblewrap_backend_add_gaps (trial, report);
-      if (!sandbox_report_step_get_ok (identity))
-        sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (identity));
     }
   sandbox_report_add_step (report, step);
 
-  /* A profile of its own says nothing of the default one but that building has failed. */
-  if (error != NULL || trial->is_default)
-    sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), error == NULL ? report : NULL);
+  /* A profile of its own says nothing of the default one but that building has failed, as part of it may have. */
+  is_good = error == NULL && trial->probe->failed == NULL;
+  if (!is_good || trial->is_default)
+    sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), is_good ? report : NULL, trial->stamp);
   sandbox_request_return_object (trial->request, G_OBJECT (report));
 }
 
@@ -242,12 +254,13 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
   SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
   g_autoptr (SandboxReport) known = NULL;
   g_autoptr (SandboxWorkspace) workspace = NULL;
-  g_autofree char *executable = NULL;
+  g_autofree char *executable = sandbox_bubblewrap_backend_dup_executable (self);
+  g_autofree char *stamp = sandbox_bubblewrap_probe_stamp (executable);
   g_autofree char *directory = NULL;
   g_autoptr (GError) failure = NULL;
 
   g_mutex_lock (&self->lock);
-  if (profile == NULL)
+  if (profile == NULL && g_strcmp0 (stamp, self->stamp) == 0)
     g_set_object (&known, self->report);
   g_mutex_unlock (&self->lock);
   if (known != NULL)
@@ -257,15 +270,18 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
     }
 
   directory = g_dir_make_tmp ("sandbox-probe-XXXXXX", &failure);
+  if (directory != NULL)
+    sandbox_bubblewrap_identity_give_away (directory);
   workspace = directory != NULL ? sandbox_workspace_new (directory, &failure) : NULL;
   if (workspace == NULL)
     {
+      if (directory != NULL)
+        g_rmdir (directory);
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                    "There is no temporary directory to probe in: %s", failure->message);
       return FALSE;
     }
 
-  executable = sandbox_bubblewrap_backend_dup_executable (self);
   sandbox_bubblewrap_trial_begin (backend, executable, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, g_steal_pointer (&directory),
                                   sandbox_bubblewrap_backend_probed, request);
 
@@ -310,7 +326,6 @@ sandbox_bubblewrap_backend_set_property (GObject      *object,
         {
           g_free (self->executable);
           self->executable = g_strdup (executable);
-          g_clear_object (&self->report);
         }
       g_mutex_unlock (&self->lock);
       if (changed)
@@ -325,6 +340,7 @@ sandbox_bubblewrap_backend_finalize (GObject *object)
   SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (object);
 
   g_clear_object (&self->report);
+  g_clear_pointer (&self->stamp, g_free);
   g_clear_pointer (&self->executable, g_free);
   g_mutex_clear (&self->lock);
 

@@ -21,6 +21,7 @@
 /* Ids that no account has: the range that systemd keeps for users made at run time. */
 #define FIRST_ID 61184
 #define LAST_ID 65519
+#define CLAIMS_WANTED SANDBOX_BUBBLEWRAP_CLAIMS " has to be a directory that this program can make, or open and write to"
 #define MAP_MAX 340
 #define UNCHANGED G_MAXUINT
 
@@ -59,10 +60,15 @@ sandbox_bubblewrap_identity_read_map (const char *path,
   g_autoptr (GArray) ranges = g_array_new (FALSE, FALSE, sizeof (IdRange));
   g_autofree char *text = NULL;
   g_auto (GStrv) lines = NULL;
+  g_autoptr (GError) unread = NULL;
 
   /* A file of the kernel's: small, and its form is fixed. */
-  if (!g_file_get_contents (path, &text, NULL, error))
-    return NULL;
+  if (!g_file_get_contents (path, &text, NULL, &unread))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The sandbox could not be built (step: identity): %s", unread->message);
+      return NULL;
+    }
 
   lines = g_strsplit (text, "\n", MAP_MAX + 1);
   for (guint i = 0; lines[i] != NULL; i++)
@@ -150,13 +156,14 @@ sandbox_bubblewrap_identity_open_claims (GError **error)
       (directory_fd = open (SANDBOX_BUBBLEWRAP_CLAIMS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ||
       fstat (directory_fd, &info) < 0)
     {
-      sandbox_bubblewrap_identity_fail (error, SANDBOX_BUBBLEWRAP_CLAIMS, errno);
+      sandbox_bubblewrap_identity_fail (error, CLAIMS_WANTED, errno);
       return -1;
     }
   if (info.st_uid != 0 || (info.st_mode & 0077) != 0)
     {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                   "The sandbox could not be built (step: identity): %s does not belong to root alone", SANDBOX_BUBBLEWRAP_CLAIMS);
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                           "The sandbox could not be built (step: identity): " SANDBOX_BUBBLEWRAP_CLAIMS " does not belong to root alone: "
+                           "chown it to root and chmod it to 0700, or remove it");
       return -1;
     }
 
@@ -192,7 +199,7 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
 
       claim_fd = openat (directory_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
       if (claim_fd < 0)
-        return sandbox_bubblewrap_identity_fail (error, SANDBOX_BUBBLEWRAP_CLAIMS, errno);
+        return sandbox_bubblewrap_identity_fail (error, CLAIMS_WANTED, errno);
       if (fcntl (claim_fd, F_OFD_SETLK, &lock) < 0 || sandbox_bubblewrap_identity_is_account (id))
         continue;
 
@@ -386,6 +393,42 @@ sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
   mount_fd = sandbox_bubblewrap_identity_mount (self->map_fd, directory_fd, FALSE, error);
 
   return mount_fd >= 0;
+}
+
+void
+sandbox_bubblewrap_identity_give_away (const char *directory)
+{
+  /* Where this is refused, the trial tells what else is. */
+  if (geteuid () == 0 && lchown (directory, FIRST_ID, FIRST_ID) < 0)
+    g_debug ("“%s” stays root's: %s", directory, g_strerror (errno));
+}
+
+SandboxReportStep *
+sandbox_bubblewrap_identity_make_step (const SandboxBubblewrapIdentity *self,
+                                       const GError                    *error)
+{
+  SandboxReportStep *step = sandbox_report_step_new ("identity", self != NULL && self->unmapped == NULL);
+  g_autofree char   *evidence = NULL;
+
+  if (self == NULL)
+    {
+      evidence = g_strdup (error->message);
+      sandbox_report_step_set_consequence (step, "No session can be created by this program, as root");
+      sandbox_report_step_set_remedy (step, "Give this program what the error names and CAP_SYS_ADMIN, or start it as an ordinary user");
+    }
+  else if (self->uid == UNCHANGED)
+    evidence = g_strdup ("Commands run as the user of this program");
+  else if (self->unmapped == NULL)
+    evidence = g_strdup ("Commands of each session run as a uid of their own, and their workspace is mounted for it");
+  else
+    {
+      evidence = g_strdup_printf ("Commands run as the owner of their workspace: %s", self->unmapped);
+      sandbox_report_step_set_consequence (step, "Sessions over directories of one owner share a uid, and directories of root's are refused");
+      sandbox_report_step_set_remedy (step, "Give this program CAP_SYS_ADMIN, and a workspace on a file system that can be mounted with mapped owners");
+    }
+  sandbox_report_step_set_evidence (step, evidence);
+
+  return step;
 }
 
 SandboxBubblewrapIdentity *

@@ -27,6 +27,14 @@ SandboxBubblewrapIdentity *sandbox_bubblewrap_identity_new (SandboxWorkspace *wo
                                                             GError          **error);
 void                       sandbox_bubblewrap_identity_free (SandboxBubblewrapIdentity *self);
 
+/* How that went, as a step of a report. @self may be NULL, with the @error. */
+SandboxReportStep *sandbox_bubblewrap_identity_make_step (const SandboxBubblewrapIdentity *self,
+                                                          const GError                    *error);
+
+/* Makes the empty @directory of a probe one that is not root's, where this program is root and may: what goes for the
+ * workspaces of others is what a probe has to find out. */
+void sandbox_bubblewrap_identity_give_away (const char *directory);
+
 /* A user namespace that maps @owner and @group to those of the commands, or -1 with an error. */
 int sandbox_bubblewrap_identity_open_map (SandboxBubblewrapIdentity *self,
                                           guint                      owner,

@@ -76,28 +76,6 @@ sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
   *gid = self->identity->gid;
 }
 
-SandboxReportStep *
-sandbox_bubblewrap_launch_make_identity_step (SandboxBubblewrapLaunch *self)
-{
-  const SandboxBubblewrapIdentity *identity = self->identity;
-  SandboxReportStep               *step = sandbox_report_step_new ("identity", identity->unmapped == NULL);
-  g_autofree char                 *evidence = NULL;
-
-  if (identity->uid == G_MAXUINT)
-    evidence = g_strdup ("Commands run as the user of this program");
-  else if (identity->unmapped == NULL)
-    evidence = g_strdup ("Commands of each session run as a uid of their own, and their workspace is mounted for it");
-  else
-    {
-      evidence = g_strdup_printf ("Commands run as the owner of their workspace: %s", identity->unmapped);
-      sandbox_report_step_set_consequence (step, "Sessions over directories of one owner share a uid");
-      sandbox_report_step_set_remedy (step, "Give this program CAP_SYS_ADMIN, and a workspace on a file system that can be mounted with mapped owners");
-    }
-  sandbox_report_step_set_evidence (step, evidence);
-
-  return step;
-}
-
 gboolean
 sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self)
 {
@@ -118,6 +96,19 @@ sandbox_bubblewrap_launch_open_program (const char *path,
                  errno == EINVAL ? "this process may have too few open files (RLIMIT_NOFILE)" : g_strerror (errno));
 
   return high;
+}
+
+/* What is opened is looked up there, and reopened by way of it. */
+static gboolean
+sandbox_bubblewrap_launch_check_proc (GError **error)
+{
+  if (access ("/proc/self/fd", F_OK) == 0)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The sandbox could not be built (step: host-proc): /proc/self/fd: %s", g_strerror (errno));
+
+  return FALSE;
 }
 
 /* A device that has been replaced by a file would be writable for every sandbox. */
@@ -141,7 +132,8 @@ sandbox_bubblewrap_launch_check_devices (GError **error)
           info.st_rdev != makedev (devices[i].major, devices[i].minor))
         {
           g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                       "The sandbox could not be built (step: devices): “%s” is not the device of that name",
+                       "The sandbox could not be built (step: devices): “%s” is missing or is not the device of that name: "
+                       "make it by mknod, or start this program where /dev is whole",
                        devices[i].path);
           return FALSE;
         }
@@ -258,12 +250,30 @@ sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
   return high;
 }
 
+/* Who the commands are; *@step tells it, or the error. */
+static gboolean
+sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch *self,
+                                         SandboxReportStep      **step,
+                                         GError                 **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  self->identity = sandbox_bubblewrap_identity_new (self->workspace, &failure);
+  g_clear_object (step);
+  *step = sandbox_bubblewrap_identity_make_step (self->identity, failure);
+  if (failure != NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return self->identity != NULL;
+}
+
 SandboxBubblewrapLaunch *
 sandbox_bubblewrap_launch_new (const char                    *executable,
                                SandboxWorkspace              *workspace,
                                SandboxProfile                *profile,
                                const char                    *state_directory,
                                const SandboxBubblewrapManner *manner,
+                               SandboxReportStep            **identity_step,
                                GError                       **error)
 {
   g_autoptr (SandboxBubblewrapLaunch) self = g_new0 (SandboxBubblewrapLaunch, 1);
@@ -284,13 +294,14 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   self->workspace_read_only = sandbox_profile_get_workspace_read_only (profile);
   self->manner = *manner;
 
-  if ((self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
+  if (!sandbox_bubblewrap_launch_check_proc (error) ||
+      (self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
       (self->agent_path = sandbox_get_agent_path (error)) == NULL ||
       (self->agent_fd = sandbox_bubblewrap_launch_open_program (self->agent_path, "agent", error)) < 0 ||
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
       (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
-      (self->identity = sandbox_bubblewrap_identity_new (workspace, error)) == NULL ||
+      !sandbox_bubblewrap_launch_take_identity (self, identity_step, error) ||
       (self->sources = sandbox_bubblewrap_sources_new (profile, manner->is_probe ? NULL : sandbox_workspace_get_path (workspace), state_directory,
                                                        self->identity, manner->bind, error)) == NULL)
     return NULL;

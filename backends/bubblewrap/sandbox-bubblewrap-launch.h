@@ -24,12 +24,14 @@ typedef struct
   gboolean              is_probe;      /* the workspace is empty and nobody's: nothing in it to protect */
 } SandboxBubblewrapManner;
 
-/* Opens and verifies everything that a start needs. May block. */
+/* Opens and verifies everything that a start needs. May block. *@identity_step is replaced as soon as it is known who
+ * the commands are, or why they can be nobody. */
 SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char                    *executable,
                                                         SandboxWorkspace              *workspace,
                                                         SandboxProfile                *profile,
                                                         const char                    *state_directory,
                                                         const SandboxBubblewrapManner *manner,
+                                                        SandboxReportStep            **identity_step,
                                                         GError                       **error);
 SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_ref (SandboxBubblewrapLaunch *self);
 void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self);
@@ -38,9 +40,6 @@ void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunc
 void sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
                                         guint                   *uid,
                                         guint                   *gid);
-
-/* The same as a step of a report. */
-SandboxReportStep *sandbox_bubblewrap_launch_make_identity_step (SandboxBubblewrapLaunch *self);
 
 /* Like sandbox_open_program (), above every number that a descriptor gets in bwrap. */
 int sandbox_bubblewrap_launch_open_program (const char *path,

@@ -10,42 +10,84 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 /* bwrap says its version at once; the kernel's part takes some ten milliseconds on a quiet machine. */
 #define VERSION_LIMIT_US G_USEC_PER_SEC
 #define PROBE_LIMIT_US (10 * G_USEC_PER_SEC)
 #define PROBE_OUTPUT_MAX 4096
 
+/* What a session holds open itself, and some for what its profile mounts. */
+#define OPEN_FILES 48
+
+/* When there is no sandbox without a step. */
+typedef enum
+{
+  NEED_NEVER,
+  NEED_ALWAYS,
+  NEED_FOR_PROC, /* where the profile insists on a procfs */
+} StepNeed;
+
 /* The steps of "sandbox-agent probe", in its order. */
 typedef struct
 {
   const char *name;
   const char *what; /* was tried */
+  StepNeed    need;
+  const char *limit; /* the sysctl below user. that bounds how many there are; nullable */
   const char *consequence;
-  gboolean    needed; /* for any sandbox */
+  const char *remedy; /* NULL: as the switches for user namespaces stand */
 } StepInfo;
 
 #define NO_SESSION "No session can be created"
+#define NO_NETWORK "Only sessions that have the host's network can be created"
+#define ALLOW "A security module or the container forbids it: allow it there"
+#define ALLOW_NETWORK "A security module or the container forbids configuring a network in user namespaces: allow it there"
+#define ALLOW_MOUNT "A security module or the container forbids mounts in user namespaces: allow mount (2) there"
+#define UNCOVER_PROC                                                                                                           \
+ "Parts of /proc are covered here, as container engines do: start the container with an uncovered /proc (podman: unmask=ALL, " \
+ "docker: systempaths=unconfined), or ask for a profile with “proc” auto or none"
 
+/* clang-format off */
 static const StepInfo step_infos[] = {
-  { "user-namespace", "A user namespace of its own", NO_SESSION, TRUE },
-  { "identity-map", "An identity in that namespace", NO_SESSION, TRUE },
-  { "nested-user-namespace", "A user namespace in that namespace", "Every command needs a bwrap of its own", FALSE },
-  { "host-name", "A host name and System V objects of its own", NO_SESSION, TRUE },
-  { "network-namespace", "A network of its own", "Only sessions that have the host's network can be created", TRUE },
-  { "loopback", "A loopback device in that network", "Only sessions that have the host's network can be created", TRUE },
-  { "mount-namespace", "Mounts of its own that do not reach the host", NO_SESSION, TRUE },
-  { "mounts", "A tmpfs and a read-only bind", NO_SESSION, TRUE },
-  { "process-namespace", "Process numbers of its own", NO_SESSION, TRUE },
-  { "fresh-proc", "A /proc for these processes", "Only sessions whose profile has no /proc (proc none or self-exe) can be created", TRUE },
-  { "forbid-user-namespaces", "Forbidding further user namespaces by the kernel", "Further user namespaces are forbidden by the filter alone", TRUE },
-  { "filter", "A filter of system calls", NO_SESSION, TRUE },
-  { "landlock", "Rules of Landlock", "Commands are not held by Landlock beside the mounts", FALSE },
+  { "user-namespace", "A user namespace of its own", NEED_ALWAYS, "max_user_namespaces",
+    NO_SESSION, NULL },
+  { "identity-map", "An identity in that namespace", NEED_ALWAYS, NULL,
+    NO_SESSION, NULL },
+  { "nested-user-namespace", "A user namespace in that namespace", NEED_NEVER, "max_user_namespaces",
+    "Every command needs a bwrap of its own", ALLOW },
+  { "host-name", "A host name of its own", NEED_ALWAYS, "max_uts_namespaces",
+    NO_SESSION, ALLOW },
+  { "ipc-namespace", "System V objects of its own", NEED_ALWAYS, "max_ipc_namespaces",
+    NO_SESSION, ALLOW },
+  { "cgroup-namespace", "A view of its own on control groups", NEED_ALWAYS, "max_cgroup_namespaces",
+    NO_SESSION, ALLOW },
+  { "network-namespace", "A network of its own", NEED_ALWAYS, "max_net_namespaces",
+    NO_NETWORK, ALLOW_NETWORK },
+  { "loopback", "A loopback device in that network", NEED_ALWAYS, NULL,
+    NO_NETWORK, ALLOW_NETWORK },
+  { "mount-namespace", "Mounts of its own that do not reach the host", NEED_ALWAYS, "max_mnt_namespaces",
+    NO_SESSION, ALLOW_MOUNT },
+  { "mounts", "A tmpfs and a read-only bind", NEED_ALWAYS, NULL,
+    NO_SESSION, ALLOW_MOUNT },
+  { "process-namespace", "Process numbers of its own", NEED_ALWAYS, "max_pid_namespaces",
+    NO_SESSION, ALLOW },
+  { "fresh-proc", "A /proc for these processes", NEED_FOR_PROC, NULL,
+    "Only sessions whose profile has no /proc (proc none or self-exe) can be created", UNCOVER_PROC },
+  { "forbid-user-namespaces", "Forbidding further user namespaces by the kernel", NEED_FOR_PROC, NULL,
+    "Further user namespaces are forbidden by the filter alone", UNCOVER_PROC },
+  { "filter", "A filter of system calls", NEED_ALWAYS, NULL,
+    NO_SESSION, "Use a kernel with CONFIG_SECCOMP_FILTER" },
+  { "landlock", "Rules of Landlock", NEED_NEVER, NULL,
+    "Commands are not held by Landlock beside the mounts",
+    "Use a kernel from 5.13 on that was started with “landlock” in its list of security modules" },
 };
+/* clang-format on */
 
 void
 sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self)
@@ -66,6 +108,65 @@ sandbox_bubblewrap_probe_add (SandboxBubblewrapProbe *self,
   g_ptr_array_add (self->steps, step);
 
   return step;
+}
+
+static void
+sandbox_bubblewrap_probe_add_failed (SandboxBubblewrapProbe *self,
+                                     const char             *name,
+                                     const char             *evidence,
+                                     const char             *consequence,
+                                     const char             *remedy,
+                                     gboolean                needed)
+{
+  SandboxReportStep *step = sandbox_bubblewrap_probe_add (self, name, FALSE, evidence);
+
+  sandbox_report_step_set_consequence (step, consequence);
+  sandbox_report_step_set_remedy (step, remedy);
+  if (needed && self->failed == NULL)
+    self->failed = step;
+}
+
+/* ---- This program ------------------------------------------------------------------------------------------------ */
+
+/* Whether a session's descriptors can be had, above the numbers that bwrap gets. */
+static gboolean
+sandbox_bubblewrap_probe_can_open_files (void)
+{
+  g_auto (SandboxBubblewrapFd) fd = open ("/", O_PATH | O_CLOEXEC);
+  int   fds[OPEN_FILES];
+  guint n_fds = 0;
+
+  while (n_fds < OPEN_FILES && (fds[n_fds] = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) >= 0)
+    n_fds++;
+  for (guint i = 0; i < n_fds; i++)
+    close (fds[i]);
+
+  return n_fds == OPEN_FILES;
+}
+
+/* Without these nothing else can be tried. */
+static void
+sandbox_bubblewrap_probe_look_at_host (SandboxBubblewrapProbe *self)
+{
+  g_autofree char *evidence = NULL;
+  struct rlimit    limit = { 0 };
+
+  if (access ("/proc/self/fd", F_OK) == 0)
+    sandbox_bubblewrap_probe_add (self, "host-proc", TRUE, "This program finds itself in /proc");
+  else
+    sandbox_bubblewrap_probe_add_failed (self, "host-proc", "This program finds no /proc of its own", NO_SESSION, "Mount procfs on /proc", TRUE);
+
+  getrlimit (RLIMIT_NOFILE, &limit);
+  evidence = g_strdup_printf ("This program may have %" G_GUINT64_FORMAT " open files", (guint64) limit.rlim_cur);
+  if (sandbox_bubblewrap_probe_can_open_files ())
+    sandbox_bubblewrap_probe_add (self, "open-files", TRUE, evidence);
+  else
+    {
+      g_autofree char *too_few = g_strconcat (evidence, ", which leaves too few for a session", NULL);
+
+      sandbox_bubblewrap_probe_add_failed (self, "open-files", too_few, NO_SESSION,
+                                           "Raise the limit of open files (RLIMIT_NOFILE, ulimit -n) to 1024", TRUE);
+    }
 }
 
 /* ---- Running a program as the user who would --------------------------------------------------------------------- */
@@ -179,33 +280,25 @@ sandbox_bubblewrap_probe_look_at_bwrap (SandboxBubblewrapProbe *self,
                                         guint                   uid,
                                         guint                   gid)
 {
-  g_autofree char   *evidence = g_strdup_printf ("“%s” is a program that only root or this user can change", executable);
-  g_autofree char   *version = NULL;
-  SandboxReportStep *step = NULL;
+  g_autofree char *evidence = g_strdup_printf ("“%s” is a program that only root or this user can change", executable);
+  g_autofree char *version = NULL;
 
   sandbox_bubblewrap_probe_add (self, "bwrap", TRUE, evidence);
 
   version = sandbox_bubblewrap_probe_run (agent_fd, bwrap_fd, uid, gid, "bwrap", "--version", VERSION_LIMIT_US);
   if (version != NULL && g_str_is_ascii (g_strstrip (version)) && version[0] != '\0' && strlen (version) < 80)
     sandbox_bubblewrap_probe_add (self, "bwrap-version", TRUE, version);
-  else
-    {
-      step = sandbox_bubblewrap_probe_add (self, "bwrap-version", FALSE, "It does not say what it is");
-      sandbox_report_step_set_consequence (step, NO_SESSION);
-      sandbox_report_step_set_remedy (step, "Install bubblewrap 0.8 or later, or set the property “executable” to it");
-      self->failed = step;
-    }
+  else if (version != NULL) /* else it is the agent's step that is told of */
+    sandbox_bubblewrap_probe_add_failed (self, "bwrap-version", "It does not say what it is", NO_SESSION,
+                                         "Install bubblewrap 0.8 or later, or set the property “executable” to it", TRUE);
 
   self->set_user_id = sandbox_bubblewrap_probe_is_set_user_id (bwrap_fd);
-  step = sandbox_bubblewrap_probe_add (self, "set-user-id", !self->set_user_id,
-                                       self->set_user_id ? "bwrap is set-user-ID, or has capabilities of its own" : "bwrap has no rights of its own");
-  if (self->set_user_id)
-    {
-      sandbox_report_step_set_consequence (step, "bwrap has root's rights while it builds a sandbox: an error in it is an error of root's");
-      sandbox_report_step_set_remedy (step, "Allow user namespaces to every user, and take the bit from bwrap: chmod u-s");
-      if (self->failed == NULL)
-        self->failed = step;
-    }
+  if (!self->set_user_id)
+    sandbox_bubblewrap_probe_add (self, "set-user-id", TRUE, "bwrap has no rights of its own");
+  else
+    sandbox_bubblewrap_probe_add_failed (self, "set-user-id", "bwrap is set-user-ID, or has capabilities of its own",
+                                         "bwrap has root's rights while it builds a sandbox: an error in it is an error of root's",
+                                         "Allow user namespaces to every user, and take the bit from bwrap: chmod u-s", TRUE);
 }
 
 /* ---- The kernel --------------------------------------------------------------------------------------------------- */
@@ -218,37 +311,29 @@ sandbox_bubblewrap_probe_read_switch (const char *path)
   return g_file_get_contents (path, &text, NULL, NULL) ? atoi (text) : -1;
 }
 
-/* What a user can do about a step; what the kernel's switches say comes before what an errno is known for. */
+/* Why a user namespace is refused that the limits allow, by the kernel's switches. */
 static const char *
-sandbox_bubblewrap_probe_get_remedy (const char *name,
-                                     int         error)
+sandbox_bubblewrap_probe_get_switch_remedy (void)
 {
-  if (g_str_equal (name, "user-namespace") || g_str_equal (name, "identity-map"))
-    {
-      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-        return "As root: sysctl kernel.unprivileged_userns_clone=1";
-      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/user/max_user_namespaces") == 0)
-        return "As root: sysctl user.max_user_namespaces=15000; in a sandbox or container, whoever started it has to allow user namespaces";
-      if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
-        return "Give bwrap an AppArmor profile that allows “userns”, or, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
-      if (error == ENOSPC || error == EUSERS)
-        return "Too many user namespaces are in use, or nested too deeply: raise user.max_user_namespaces, or start this program further outside";
-      return "User namespaces are forbidden here, by a chroot or by the container: enter the tree with pivot_root instead, or "
-             "start the container with a seccomp profile that allows unshare (2)";
-    }
-  if (g_str_equal (name, "fresh-proc") || g_str_equal (name, "forbid-user-namespaces"))
-    return "Parts of /proc are covered here, as container engines do: start the container with an uncovered /proc (podman: unmask=ALL, "
-           "docker: systempaths=unconfined), or ask for a profile with “proc” auto or none";
-  if (g_str_equal (name, "mount-namespace") || g_str_equal (name, "mounts"))
-    return "A security module or the container forbids mounts in user namespaces: allow mount (2) there";
-  if (g_str_equal (name, "network-namespace") || g_str_equal (name, "loopback"))
-    return "A security module or the container forbids configuring a network in user namespaces: allow it there";
-  if (g_str_equal (name, "filter"))
-    return "Use a kernel with CONFIG_SECCOMP_FILTER";
-  if (g_str_equal (name, "landlock"))
-    return "Use a kernel from 5.13 on that was started with “landlock” in its list of security modules";
+  if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+    return "As root: sysctl kernel.unprivileged_userns_clone=1";
+  if (sandbox_bubblewrap_probe_read_switch ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+    return "Give bwrap an AppArmor profile that allows “userns”, or, as root: sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 
-  return "A security module or the container forbids it: allow it there";
+  return "User namespaces are forbidden here, by a chroot or by the container: enter the tree with pivot_root instead, or "
+         "start the container with a seccomp profile that allows unshare (2)";
+}
+
+static char *
+sandbox_bubblewrap_probe_make_remedy (const StepInfo *info,
+                                      int             error)
+{
+  if (info->limit != NULL && (error == ENOSPC || error == EUSERS))
+    return g_strdup_printf ("Too many are in use, or nested too deeply. As root: sysctl user.%s=15000; in a sandbox or container, "
+                            "whoever started it has to allow more",
+                            info->limit);
+
+  return g_strdup (info->remedy != NULL ? info->remedy : sandbox_bubblewrap_probe_get_switch_remedy ());
 }
 
 static void
@@ -258,21 +343,20 @@ sandbox_bubblewrap_probe_add_result (SandboxBubblewrapProbe *self,
                                      long                    value,
                                      SandboxProcMode         proc)
 {
-  g_autofree char   *evidence = error != 0   ? g_strdup_printf ("%s: %s (errno %d)", info->what, g_strerror (error), error)
-                                : value != 0 ? g_strdup_printf ("%s: version %ld", info->what, value)
-                                             : g_strdup_printf ("%s: given", info->what);
-  SandboxReportStep *step = sandbox_bubblewrap_probe_add (self, info->name, error == 0, evidence);
-  gboolean           needed = info->needed;
+  const gboolean   needed = info->need == NEED_ALWAYS || (info->need == NEED_FOR_PROC && proc == SANDBOX_PROC_MODE_FRESH);
+  g_autofree char *evidence = error != 0   ? g_strdup_printf ("%s: %s (errno %d)", info->what, g_strerror (error), error)
+                              : value != 0 ? g_strdup_printf ("%s: version %ld", info->what, value)
+                                           : g_strdup_printf ("%s: given", info->what);
+  g_autofree char *remedy = NULL;
 
   if (error == 0)
-    return;
+    {
+      sandbox_bubblewrap_probe_add (self, info->name, TRUE, evidence);
+      return;
+    }
 
-  if (g_str_equal (info->name, "fresh-proc") || g_str_equal (info->name, "forbid-user-namespaces"))
-    needed = proc == SANDBOX_PROC_MODE_FRESH;
-  sandbox_report_step_set_consequence (step, info->consequence);
-  sandbox_report_step_set_remedy (step, sandbox_bubblewrap_probe_get_remedy (info->name, error));
-  if (needed && self->failed == NULL)
-    self->failed = step;
+  remedy = sandbox_bubblewrap_probe_make_remedy (info, error);
+  sandbox_bubblewrap_probe_add_failed (self, info->name, evidence, info->consequence, remedy, needed);
 }
 
 /* One line of the agent's: "NAME ERRNO VALUE". */
@@ -324,12 +408,8 @@ sandbox_bubblewrap_probe_ask_kernel (SandboxBubblewrapProbe *self,
     }
 
   if (!ended)
-    {
-      SandboxReportStep *step = sandbox_bubblewrap_probe_add (self, "agent", FALSE, "The agent did not come to the end of its trials");
-
-      sandbox_report_step_set_consequence (step, "What the kernel allows is not known in full");
-      sandbox_report_step_set_remedy (step, "Look for limits of processes, memory and open files of this user");
-    }
+    sandbox_bubblewrap_probe_add_failed (self, "agent", "The agent did not come to the end of its trials", "What the kernel allows is not known in full",
+                                         "Raise the limits of processes (RLIMIT_NPROC, ulimit -u) and of memory of this user", TRUE);
 }
 
 SandboxBubblewrapProbe *
@@ -340,36 +420,59 @@ sandbox_bubblewrap_probe_new (const char     *executable,
 {
   SandboxBubblewrapProbe *self = g_new0 (SandboxBubblewrapProbe, 1);
   g_autoptr (GError) error = NULL;
-  g_autofree char *agent_path = sandbox_get_agent_path (&error);
+  g_autofree char *agent_path = NULL;
   g_auto (SandboxBubblewrapFd) agent_fd = -1;
   g_auto (SandboxBubblewrapFd) bwrap_fd = -1;
-  SandboxReportStep *step = NULL;
 
   self->steps = g_ptr_array_new_with_free_func (g_object_unref);
+  sandbox_bubblewrap_probe_look_at_host (self);
+  if (self->failed != NULL)
+    return self;
 
-  if (agent_path == NULL || (agent_fd = sandbox_bubblewrap_launch_open_program (agent_path, "agent", &error)) < 0)
+  if ((agent_path = sandbox_get_agent_path (&error)) == NULL ||
+      (agent_fd = sandbox_bubblewrap_launch_open_program (agent_path, "agent", &error)) < 0)
     {
-      step = sandbox_bubblewrap_probe_add (self, "agent", FALSE, error->message);
-      sandbox_report_step_set_remedy (step, "Install the whole of sandbox-glib, as root or as this user");
-    }
-  else if ((bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", &error)) < 0)
-    {
-      step = sandbox_bubblewrap_probe_add (self, "bwrap", FALSE, error->message);
-      sandbox_report_step_set_remedy (step, "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set the property “executable” to "
-                                            "the absolute path of one that belongs to root or to this user");
-    }
-  if (step != NULL)
-    {
-      sandbox_report_step_set_consequence (step, NO_SESSION);
-      self->failed = step;
+      sandbox_bubblewrap_probe_add_failed (self, "agent", error->message, NO_SESSION, "Install the whole of sandbox-glib, as root or as this user", TRUE);
+      return self;
     }
 
+  bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", &error);
   if (bwrap_fd >= 0)
     sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap_fd, agent_fd, uid, gid);
-  if (agent_fd >= 0)
-    sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, proc);
+  else
+    sandbox_bubblewrap_probe_add_failed (self, "bwrap", error->message, NO_SESSION,
+                                         "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set the property “executable” to "
+                                         "the absolute path of one that belongs to root or to this user",
+                                         TRUE);
+  sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, proc);
 
   return self;
+}
+
+static void
+sandbox_bubblewrap_probe_add_stamp (GString    *stamp,
+                                    const char *path)
+{
+  struct stat info;
+
+  if (path == NULL || stat (path, &info) < 0)
+    g_string_append (stamp, "none\n");
+  else
+    g_string_append_printf (stamp, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %o %u %" G_GINT64_FORMAT " %ld %s\n",
+                            (guint64) info.st_dev, (guint64) info.st_ino, (guint) info.st_mode, (guint) info.st_uid,
+                            (gint64) info.st_mtim.tv_sec, info.st_mtim.tv_nsec, path);
+}
+
+char *
+sandbox_bubblewrap_probe_stamp (const char *executable)
+{
+  g_autofree char *agent_path = sandbox_get_agent_path (NULL);
+  GString         *stamp = g_string_new (NULL);
+
+  sandbox_bubblewrap_probe_add_stamp (stamp, executable);
+  sandbox_bubblewrap_probe_add_stamp (stamp, agent_path);
+
+  return g_string_free (stamp, FALSE);
 }
 
 GError *

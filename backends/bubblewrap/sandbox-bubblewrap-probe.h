@@ -21,6 +21,9 @@ SandboxBubblewrapProbe *sandbox_bubblewrap_probe_new (const char     *executable
                                                       SandboxProcMode proc);
 void                    sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self);
 
+/* What bwrap and the agent are by their files: another when one of them was replaced or changed. */
+char *sandbox_bubblewrap_probe_stamp (const char *executable);
+
 /* What is told of an error that building ended with: the step that explains it, and what to do. */
 GError *sandbox_bubblewrap_probe_explain (SandboxBubblewrapProbe *self,
                                           const GError           *error);

@@ -21,6 +21,7 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
   g_clear_pointer (&trial->probe, sandbox_bubblewrap_probe_free);
   g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
   g_clear_object (&trial->driver);
+  g_clear_object (&trial->identity);
   g_clear_object (&trial->cancellable);
   g_clear_object (&trial->policy);
   g_clear_object (&trial->profile);
@@ -30,6 +31,7 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
   g_clear_error (&trial->error);
   g_free (trial->executable);
   g_free (trial->directory);
+  g_free (trial->stamp);
   g_free (trial);
 }
 
@@ -202,7 +204,7 @@ sandbox_bubblewrap_trial_open (GTask        *task,
 
   trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile,
                                                  sandbox_backend_get_state_directory (trial->backend),
-                                                 &trial->manner, &error);
+                                                 &trial->manner, &trial->identity, &error);
   if (trial->launch == NULL)
     g_task_return_error (task, error);
   else
@@ -262,6 +264,7 @@ sandbox_bubblewrap_trial_begin (SandboxBackend            *backend,
   trial->is_default = profile == NULL;
   g_set_object (&trial->policy, policy);
   trial->required = required;
+  trial->stamp = directory != NULL ? sandbox_bubblewrap_probe_stamp (executable) : NULL;
   trial->directory = directory;
   trial->done = done;
   trial->manner = sandbox_bubblewrap_trial_get_manner (trial->profile);

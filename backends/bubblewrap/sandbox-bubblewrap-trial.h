@@ -32,11 +32,13 @@ struct _SandboxBubblewrapTrial
 
   /* what came of it */
   SandboxBubblewrapManner  manner;
-  SandboxBubblewrapLaunch *launch; /* nullable */
-  SandboxDriver           *driver; /* nullable */
-  SandboxBubblewrapProbe  *probe;  /* nullable */
+  SandboxBubblewrapLaunch *launch;   /* nullable */
+  SandboxDriver           *driver;   /* nullable */
+  SandboxBubblewrapProbe  *probe;    /* nullable */
+  SandboxReportStep       *identity; /* nullable */
 
   /* its own */
+  char         *stamp;     /* for a probe: what it looks at, as it was before */
   char         *directory; /* for a probe: a workspace that is removed at the end */
   GCancellable *cancellable;
   GError       *error;

@@ -11,13 +11,23 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* ---- Inside --------------------------------------------------------------------------------------------------------- */
 
+static void
+inside_limit (int         resource,
+              const char *value)
+{
+  const struct rlimit limit = { .rlim_cur = (rlim_t) atoi (value), .rlim_max = (rlim_t) atoi (value) };
+
+  g_assert_cmpint (setrlimit (resource, &limit), ==, 0);
+}
+
 /* What a security module or the filter of a container engine refuses. */
 static void
-inside_deny (const char *what)
+inside_deny_calls (const char *what)
 {
   scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ALLOW);
 
@@ -34,10 +44,34 @@ inside_deny (const char *what)
       g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (unshare), 1, SCMP_A0 (SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)), ==, 0);
       g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (clone), 1, SCMP_A0 (SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER)), ==, 0);
     }
+  else if (g_str_equal (what, "host-name"))
+    g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (unshare), 1, SCMP_A0 (SCMP_CMP_MASKED_EQ, CLONE_NEWUTS, CLONE_NEWUTS)), ==, 0);
   else
     g_error ("Nothing is known to deny as “%s”", what);
   g_assert_cmpint (seccomp_load (filter), ==, 0);
   seccomp_release (filter);
+}
+
+static void
+inside_deny (const char *what)
+{
+  if (g_str_has_prefix (what, "open-files="))
+    inside_limit (RLIMIT_NOFILE, strchr (what, '=') + 1);
+  else if (g_str_equal (what, "processes"))
+    {
+      g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+      g_autoptr (SandboxBackend) backend = test_new_backend (registry);
+      g_autoptr (SandboxReport) report = NULL;
+      g_autoptr (GError) error = NULL;
+
+      /* The threads of this program have to be there before. */
+      report = sandbox_backend_probe (backend, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (sandbox_report_get_grade (report), ==, SANDBOX_GRADE_FULL);
+      inside_limit (RLIMIT_NPROC, "1");
+    }
+  else
+    inside_deny_calls (what);
 }
 
 /* Whether a session of this profile runs a command, or the error. */
@@ -86,7 +120,8 @@ inside_main (const char *workspace,
   g_autofree char *automatic = NULL;
   g_autofree char *none = NULL;
   g_autoptr (GError) error = NULL;
-  GListModel *steps = NULL;
+  GListModel        *steps = NULL;
+  const char *const *gaps = NULL;
 
   if (denial != NULL)
     inside_deny (denial);
@@ -95,8 +130,13 @@ inside_main (const char *workspace,
   report = sandbox_backend_probe (backend, NULL, NULL, &error);
   g_assert_no_error (error);
 
-  inside_tell ("grade", sandbox_report_get_grade (report) == SANDBOX_GRADE_UNAVAILABLE ? "unavailable" : "available");
+  inside_tell ("grade", sandbox_report_get_grade (report) == SANDBOX_GRADE_FULL      ? "full"
+                        : sandbox_report_get_grade (report) == SANDBOX_GRADE_PARTIAL ? "partial"
+                                                                                     : "unavailable");
   inside_tell ("reason", sandbox_report_get_reason (report));
+  gaps = sandbox_report_get_gaps (report);
+  for (guint i = 0; gaps[i] != NULL; i++)
+    inside_tell ("gap", gaps[i]);
   steps = sandbox_report_get_steps (report);
   for (guint i = 0; i < g_list_model_get_n_items (steps); i++)
     {
@@ -106,6 +146,8 @@ inside_main (const char *workspace,
         continue;
       inside_tell ("failed", sandbox_report_step_get_name (step));
       inside_tell (sandbox_report_step_get_name (step), sandbox_report_step_get_remedy (step));
+      if (sandbox_report_step_get_consequence (step) != NULL)
+        inside_tell ("consequence", sandbox_report_step_get_consequence (step));
     }
 
   fresh = inside_try (backend, workspace, SANDBOX_PROC_MODE_FRESH);
@@ -166,6 +208,16 @@ add_words (GPtrArray *argv,
   va_end (words);
 }
 
+/* For a shell. */
+#define BECOME_USER "/usr/bin/setpriv --reuid=" G_STRINGIFY (USER) " --regid=" G_STRINGIFY (USER) " --clear-groups"
+
+static void
+give_to_user (Place *self)
+{
+  g_assert_cmpint (chown (self->directory, USER, USER), ==, 0);
+  g_assert_cmpint (chown (self->workspace, USER, USER), ==, 0);
+}
+
 /* A container as an ordinary user's engine makes it, with these further options of bwrap's. */
 static GPtrArray *make_container (Place *self,
                                   ...) G_GNUC_NULL_TERMINATED;
@@ -180,9 +232,8 @@ make_container (Place *self,
 
   if (geteuid () == 0)
     {
-      g_assert_cmpint (chown (self->directory, USER, USER), ==, 0);
-      g_assert_cmpint (chown (self->workspace, USER, USER), ==, 0);
-      add_words (argv, "/usr/bin/setpriv", "--reuid=" G_STRINGIFY (USER), "--regid=" G_STRINGIFY (USER), "--clear-groups", NULL);
+      give_to_user (self);
+      add_words (argv, "/bin/sh", "-c", "exec " BECOME_USER " \"$@\"", "sh", NULL);
     }
   add_words (argv, "/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--bind", self->directory, self->directory, NULL);
   va_start (options, self);
@@ -276,7 +327,9 @@ test_here (Place        *self,
 
   g_test_summary ("The same program where nothing is forbidden: it finds a sandbox, and every session runs");
 
-  g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "available");
+  g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "full");
+  g_assert_null (g_hash_table_lookup (said, "gap"));
+  g_assert_null (g_hash_table_lookup (said, "failed"));
   g_assert_cmpstr (g_hash_table_lookup (said, "fresh"), ==, "ran");
   g_assert_cmpstr (g_hash_table_lookup (said, "auto"), ==, "ran");
   g_assert_cmpstr (g_hash_table_lookup (said, "none"), ==, "ran without proc");
@@ -337,6 +390,184 @@ test_denied (Place        *self,
 }
 
 static void
+test_open_files (Place        *self,
+                 gconstpointer unused)
+{
+  static const char *const denials[] = { "open-files=64", "open-files=80", "open-files=100" };
+
+  g_test_summary ("Where too few files can be open, it is that limit that is named");
+
+  for (guint i = 0; i < G_N_ELEMENTS (denials); i++)
+    {
+      g_autoptr (GHashTable) said = run_inside (self, denials[i], NULL);
+
+      assert_unavailable (self, said, "open-files", "RLIMIT_NOFILE");
+    }
+}
+
+static void
+test_processes (Place        *self,
+                gconstpointer unused)
+{
+  g_autoptr (GHashTable) said = run_inside (self, "processes", make_container (self, "--proc", "/proc", NULL));
+
+  g_test_summary ("Where no process can be started, not even the trials end, and it is the limits that are named");
+
+  assert_unavailable (self, said, "agent", "RLIMIT_NPROC");
+}
+
+static void
+test_used_up (Place        *self,
+              gconstpointer unused)
+{
+  static const char script[] = "echo 0 >\"/proc/sys/user/$1\" && shift && exec /usr/bin/setpriv --ambient-caps=-all \"$@\"";
+  const struct
+  {
+    const char *step;
+    const char *limit;
+  } cases[] = {
+    { "user-namespace", "max_user_namespaces" },
+    { "host-name", "max_uts_namespaces" },
+    { "ipc-namespace", "max_ipc_namespaces" },
+    { "cgroup-namespace", "max_cgroup_namespaces" },
+    { "network-namespace", "max_net_namespaces" },
+    { "mount-namespace", "max_mnt_namespaces" },
+    { "process-namespace", "max_pid_namespaces" },
+  };
+
+  g_test_summary ("Where namespaces of a kind are used up, the remedy names the sysctl of that kind");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *sysctl = g_strconcat ("sysctl user.", cases[i].limit, "=", NULL);
+      g_autoptr (GHashTable) said = run_inside (self, NULL, make_container (self, "--proc", "/proc", "--cap-add", "CAP_SYS_RESOURCE", "/bin/sh", "-c", script, "sh", cases[i].limit, NULL));
+
+      assert_unavailable (self, said, cases[i].step, sysctl);
+    }
+}
+
+static void
+test_needed_later (Place        *self,
+                   gconstpointer unused)
+{
+  g_autoptr (GHashTable) said = run_inside (self, "host-name", NULL);
+
+  g_test_summary ("Where a command ran and a step that it needs fails after it, the report is partial and names the step");
+
+  g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "partial");
+  g_assert_cmpstr (g_hash_table_lookup (said, "failed"), ==, "host-name");
+  assert_contains (said, "gap", "host-name");
+  g_assert_cmpstr (g_hash_table_lookup (said, "fresh"), ==, "ran");
+}
+
+static void
+test_devices (Place        *self,
+              gconstpointer unused)
+{
+  g_autoptr (GHashTable) said = run_inside (self, NULL, make_container (self, "--proc", "/proc", "--tmpfs", "/dev", "--dev-bind", "/dev/null", "/dev/null", NULL));
+
+  g_test_summary ("A device that is missing is named, with what to do");
+
+  g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "unavailable");
+  assert_contains (said, "reason", "(step: devices)");
+  assert_contains (said, "reason", "/dev/zero");
+  assert_contains (said, "fresh", "mknod");
+}
+
+/* This program below @script, which has the mounts for itself, as root. */
+static GHashTable *
+run_below_script (Place      *self,
+                  const char *script)
+{
+  GPtrArray       *argv = g_ptr_array_new ();
+  g_autofree char *text = g_strconcat (script, " && exec \"$@\"", NULL);
+
+  add_words (argv, "/usr/bin/unshare", "--mount", "/bin/sh", "-c", text, "sh", NULL);
+
+  return run_inside (self, NULL, argv);
+}
+
+static void
+test_no_proc (Place        *self,
+              gconstpointer unused)
+{
+  g_autoptr (GHashTable) root = run_below_script (self, "umount -l /proc");
+  g_autoptr (GHashTable) user = NULL;
+
+  g_test_summary ("Where no procfs is mounted, that is the first step, for root and for a user");
+
+  assert_unavailable (self, root, "host-proc", "Mount procfs on /proc");
+
+  give_to_user (self);
+  user = run_below_script (self, "umount -l /proc && set -- " BECOME_USER " \"$@\"");
+  assert_unavailable (self, user, "host-proc", "Mount procfs on /proc");
+}
+
+static void
+test_claims (Place        *self,
+             gconstpointer unused)
+{
+  const struct
+  {
+    const char *script;
+    const char *remedy;
+  } cases[] = {
+    { "mount -t tmpfs none /run && mount -o remount,ro /run", "that this program can make" },
+    { "mount -t tmpfs none /run && mkdir -m 0755 /run/sandbox-glib", "chmod it to 0700" },
+    { "mount -t tmpfs none /run && mkdir -m 0700 /run/sandbox-glib && chown 1 /run/sandbox-glib", "chown it to root" },
+  };
+
+  g_test_summary ("Where no uid can be claimed, the step is named and what to do");
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (GHashTable) said = run_below_script (self, cases[i].script);
+
+      g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "unavailable");
+      g_assert_cmpstr (g_hash_table_lookup (said, "failed"), ==, "identity");
+      assert_contains (said, "reason", "(step: identity)");
+      assert_contains (said, "reason", cases[i].remedy);
+      assert_contains (said, "fresh", cases[i].remedy);
+    }
+}
+
+static void
+test_unmapped (Place        *self,
+               gconstpointer unused)
+{
+  g_autofree char *code = g_strdup_printf ("%d ", SANDBOX_ERROR_UNAVAILABLE);
+
+  g_test_summary ("Root of a container, who may not mount with mapped owners: sessions run as the owner of their directory, and root's are refused");
+
+  g_assert_cmpint (chmod (self->directory, 0755), ==, 0);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (GHashTable) said = NULL;
+      GPtrArray *argv = g_ptr_array_new ();
+
+      g_assert_cmpint (chown (self->workspace, i == 0 ? 0 : USER, i == 0 ? 0 : USER), ==, 0);
+      add_words (argv, "/usr/bin/setpriv", "--bounding-set", "-sys_admin", NULL);
+      said = run_inside (self, NULL, argv);
+
+      g_assert_cmpstr (g_hash_table_lookup (said, "grade"), ==, "partial");
+      g_assert_cmpstr (g_hash_table_lookup (said, "failed"), ==, "identity");
+      assert_contains (said, "identity", "CAP_SYS_ADMIN");
+      assert_contains (said, "consequence", "share a uid, and directories of root's are refused");
+      assert_contains (said, "gap", "directories of root's are refused");
+      if (i == 0)
+        {
+          g_assert_true (g_str_has_prefix (g_hash_table_lookup (said, "fresh"), code));
+          assert_contains (said, "fresh", "as root");
+        }
+      else
+        {
+          g_assert_cmpstr (g_hash_table_lookup (said, "fresh"), ==, "ran");
+          g_assert_cmpstr (g_hash_table_lookup (said, "none"), ==, "ran without proc");
+        }
+    }
+}
+
+static void
 test_chroot (Place        *self,
              gconstpointer unused)
 {
@@ -353,12 +584,27 @@ test_chroot (Place        *self,
   assert_unavailable (self, said, "user-namespace", "pivot_root");
 }
 
+/* A backend with a bwrap of its own, which is in the place. */
+static SandboxBackend *
+new_backend_with_bwrap (Place           *self,
+                        SandboxRegistry *registry)
+{
+  SandboxBackend  *backend = test_new_backend (registry);
+  g_autofree char *path = g_build_filename (self->directory, "bwrap", NULL);
+
+  g_assert_cmpint (chmod (self->directory, 0755), ==, 0);
+  test_install_program (self->directory, "bwrap", "/usr/bin/bwrap");
+  g_object_set (backend, "executable", path, NULL);
+
+  return backend;
+}
+
 static void
 test_set_user_id (Place        *self,
                   gconstpointer unused)
 {
   g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
-  g_autoptr (SandboxBackend) backend = test_new_backend (registry);
+  g_autoptr (SandboxBackend) backend = new_backend_with_bwrap (self, registry);
   g_autoptr (SandboxReport) report = NULL;
   g_autoptr (SandboxHandle) handle = NULL;
   g_autofree char *path = g_build_filename (self->directory, "bwrap", NULL);
@@ -366,10 +612,7 @@ test_set_user_id (Place        *self,
 
   g_test_summary ("Case 12: a set-user-ID bwrap is told by the file, not by its words; what it cannot give is refused");
 
-  g_assert_cmpint (chmod (self->directory, 0755), ==, 0);
-  test_install_program (self->directory, "bwrap", "/usr/bin/bwrap");
   g_assert_cmpint (chmod (path, 04755), ==, 0);
-  g_object_set (backend, "executable", path, NULL);
 
   report = sandbox_backend_probe (backend, NULL, NULL, &error);
   g_assert_no_error (error);
@@ -380,6 +623,47 @@ test_set_user_id (Place        *self,
   g_assert_null (handle);
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
   g_assert_nonnull (strstr (error->message, "(step: set-user-id)"));
+}
+
+static void
+test_replaced (Place        *self,
+               gconstpointer unused)
+{
+  g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+  g_autoptr (SandboxBackend) backend = new_backend_with_bwrap (self, registry);
+  g_autofree char *bwrap = g_build_filename (self->directory, "bwrap", NULL);
+  g_autofree char *agent = g_build_filename (self->directory, "agent", NULL);
+  g_autofree char *installed = g_strdup (g_getenv ("SANDBOX_AGENT_PATH"));
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A report does not outlive the bwrap and the agent that it looked at");
+
+  test_install_program (self->directory, "agent", installed);
+  g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (SandboxReport) report = sandbox_backend_probe (backend, NULL, NULL, &error);
+      g_autoptr (SandboxReport) again = sandbox_backend_probe (backend, NULL, NULL, NULL);
+      g_autoptr (SandboxReport) anew = NULL;
+
+      g_assert_no_error (error);
+      g_assert_cmpint (sandbox_report_get_grade (report), ==, SANDBOX_GRADE_FULL);
+      g_assert_true (again == report);
+
+      if (i == 0)
+        test_install_program (self->directory, "bwrap", "/usr/bin/bwrap");
+      else if (i == 1)
+        test_install_program (self->directory, "agent", installed);
+      else if (i == 2)
+        g_assert_cmpint (chmod (bwrap, 0555), ==, 0);
+      else
+        g_assert_cmpint (g_unlink (bwrap), ==, 0);
+      anew = sandbox_backend_probe (backend, NULL, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_true (anew != report);
+      g_assert_cmpint (sandbox_report_get_grade (anew), ==, i < 3 ? SANDBOX_GRADE_FULL : SANDBOX_GRADE_UNAVAILABLE);
+    }
+  g_setenv ("SANDBOX_AGENT_PATH", installed, TRUE);
 }
 
 static SandboxReportStep *
@@ -403,8 +687,8 @@ test_report (Place        *self,
              gconstpointer unused)
 {
   static const char *const names[] = {
-    "bwrap", "bwrap-version", "set-user-id", "user-namespace", "identity-map", "nested-user-namespace", "host-name", "network-namespace",
-    "loopback", "mount-namespace", "mounts", "process-namespace", "fresh-proc", "forbid-user-namespaces", "filter", "identity", "sandbox"
+    "host-proc", "open-files", "bwrap", "bwrap-version", "set-user-id", "user-namespace", "identity-map", "nested-user-namespace",
+    "host-name", "ipc-namespace", "cgroup-namespace", "network-namespace", "loopback", "mount-namespace", "mounts", "process-namespace", "fresh-proc", "forbid-user-namespaces", "filter", "identity", "sandbox"
   };
   g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
   g_autoptr (SandboxBackend) backend = test_new_backend (registry);
@@ -457,8 +741,17 @@ main (int    argc,
   add ("/probe/covered-proc", test_covered_proc);
   add ("/probe/no-user-namespaces", test_no_user_namespaces);
   add ("/probe/denied", test_denied);
+  add ("/probe/open-files", test_open_files);
+  add ("/probe/processes", test_processes);
+  add ("/probe/used-up", test_used_up);
+  add ("/probe/needed-later", test_needed_later);
+  add ("/probe/devices", test_devices);
+  add ("/probe/replaced", test_replaced);
   if (geteuid () == 0)
     {
+      add ("/probe/root/no-proc", test_no_proc);
+      add ("/probe/root/claims", test_claims);
+      add ("/probe/root/unmapped", test_unmapped);
       add ("/probe/chroot", test_chroot);
       add ("/probe/set-user-id", test_set_user_id);
     }

@@ -69,7 +69,7 @@ static void
 test_everything (void)
 {
   static const char *const names[] = {
-    "user-namespace", "identity-map", "nested-user-namespace", "host-name", "network-namespace", "loopback", "mount-namespace",
+    "user-namespace", "identity-map", "nested-user-namespace", "host-name", "ipc-namespace", "cgroup-namespace", "network-namespace", "loopback", "mount-namespace",
     "mounts", "process-namespace", "fresh-proc", "forbid-user-namespaces", "filter", "landlock", "end"
   };
   g_autoptr (GHashTable) steps = probe (NULL);

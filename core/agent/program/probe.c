@@ -133,7 +133,11 @@ probe_namespaces (void)
     return;
 
   probe_apart (probe_nested);
-  probe_tell ("host-name", unshare (CLONE_NEWUTS | CLONE_NEWIPC) == 0 && sethostname ("probe", 5) == 0, 0);
+  probe_tell ("host-name", unshare (CLONE_NEWUTS) == 0 && sethostname ("probe", 5) == 0, 0);
+  probe_tell ("ipc-namespace", unshare (CLONE_NEWIPC) == 0, 0);
+  /* bwrap does without it only where the kernel knows none. */
+  if (access ("/proc/self/ns/cgroup", F_OK) == 0)
+    probe_tell ("cgroup-namespace", unshare (CLONE_NEWCGROUP) == 0, 0);
   if (probe_tell ("network-namespace", unshare (CLONE_NEWNET) == 0, 0))
     probe_tell ("loopback", probe_raise_loopback (), 0);
   if (!probe_tell ("mount-namespace", unshare (CLONE_NEWNS) == 0 && mount (NULL, "/", NULL, MS_SILENT | MS_SLAVE | MS_REC, NULL) == 0, 0) ||
