@@ -41,6 +41,53 @@ function check(name, body) {
     }
 }
 
+// The same about files, in each form of the calls: below a synchronous one the driver of toys has to answer at once. Also over
+// a driver that hands its requests on to a workspace, which has streams to write to and names that are not UTF-8.
+function checkFiles(name, body) {
+    for (const [kind, answer] of [['now', 'now'], ['promise', 'promise'], ['sync', 'now'], ['local', 'now'], ['local-sync', 'now']]) {
+        test(`${kind}/${name}`, async () => {
+            const isLocal = kind.startsWith('local');
+            const isSync = kind.endsWith('sync');
+            const call = (target, method, ...args) => isSync ? target[method](...args) : target[`${method}_async`](...args);
+            const close = (stream, cancellable = null) => isSync ? stream.close(cancellable) : stream.close_async(0, cancellable);
+            const top = Gio.File.new_for_path(GLib.dir_make_tmp('driver-XXXXXX'));
+            const options = new Sandbox.CreateOptions({max_file_bytes: 100000});
+            if (isLocal) {
+                top.get_child('workspace').make_directory(null);
+                options.set_workspace_path(top.get_child('workspace').get_path());
+            }
+            made.answer = answer;
+            const handle = await call(registry.create_backend('js-memory', null), 'create', options, null);
+            const session = handle.get_session();
+            const forbid = (code, method, ...args) => refused(Sandbox.Error, code, () => call(session, method, ...args, null));
+            try {
+                await body({call: (...args) => call(session, ...args, null), close, forbid, isLocal, session, top});
+            } finally {
+                ok(await call(handle, 'stop', null), 'the stop');
+                removeTree(top);
+            }
+        });
+    }
+}
+
+// URIs, since a name may have bytes that no string of JavaScript has.
+function childUris(directory) {
+    const entries = directory.enumerate_children('standard::name', Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS, null);
+    const uris = [];
+    for (let [, , child] = entries.iterate(null); child !== null; [, , child] = entries.iterate(null))
+        uris.push(child.get_uri());
+    entries.close(null);
+    return uris;
+}
+
+function removeTree(file) {
+    if (file.query_file_type(Gio.FileQueryInfoFlags.NOFOLLOW_SYMLINKS, null) === Gio.FileType.DIRECTORY) {
+        for (const uri of childUris(file))
+            removeTree(Gio.File.new_for_uri(uri));
+    }
+    file.delete(null);
+}
+
 async function assertOutput(session, output, argv, properties = {}) {
     const result = await session.run_async(command(argv, properties), null);
     ok(result.check(), 'the end');
@@ -103,6 +150,150 @@ check('file-refusals', async ({session, driver}) => {
     await refused(Sandbox.Error, Sandbox.Error.LIMIT, () => session.read_bytes_async('huge', null));
     ok(await session.remove_path_async('dir', null));
     await refused(Sandbox.Error, Sandbox.Error.NOT_FOUND, () => session.read_text_async('dir/file', null));
+});
+
+checkFiles('directories', async ({call, forbid}) => {
+    const kindOf = async path => (await call('query_info', path)).get_file_type();
+    const list = async path => {
+        const listing = await call('list_directory', path);
+        const infos = Array.from({length: listing.get_n_items()}, (_, index) => listing.get_item(index));
+        equal(listing.get_truncated(), false);
+        return infos.map(info => [info.get_name(), info.get_file_type()]).sort();
+    };
+
+    ok(await call('make_directory', 'a/b'));
+    ok(await call('write_text', 'a/f', 'four'));
+    equal(await list('a'), [['b', Gio.FileType.DIRECTORY], ['f', Gio.FileType.REGULAR]]);
+    equal(await list('a/b'), []);
+    equal(await list('.'), [['a', Gio.FileType.DIRECTORY]]);
+    const info = await call('query_info', '/workspace/a/f');
+    equal([info.get_name(), info.get_file_type(), info.get_size()], ['f', Gio.FileType.REGULAR, 4]);
+    equal([await kindOf('a'), await kindOf('.')], [Gio.FileType.DIRECTORY, Gio.FileType.DIRECTORY]);
+
+    ok(await call('move', 'a/f', 'a/b/g'));
+    equal(await call('read_text', 'a/b/g'), 'four');
+    await forbid(Sandbox.Error.INVALID, 'move', 'a', 'a/b/c');
+    ok(await call('move', 'a', 'c'));
+    equal(await call('read_text', 'c/b/g'), 'four');
+    await forbid(Sandbox.Error.NOT_FOUND, 'list_directory', 'a');
+    ok(await call('move', 'c', 'a'));
+
+    for (const [code, ...refusedCall] of [
+        [Sandbox.Error.NOT_FOUND, 'list_directory', 'missing'],
+        [Sandbox.Error.PATH, 'list_directory', 'a/b/g'],
+        [Sandbox.Error.PATH, 'list_directory', '..'],
+        [Sandbox.Error.NOT_FOUND, 'query_info', 'a/f'],
+        [Sandbox.Error.PATH, 'query_info', 'a/b/g/x'],
+        [Sandbox.Error.EXISTS, 'make_directory', 'a/b'],
+        [Sandbox.Error.PATH, 'make_directory', 'a/b/g/x'],
+        [Sandbox.Error.NOT_FOUND, 'move', 'missing', 'x'],
+        [Sandbox.Error.NOT_FOUND, 'move', 'a/b/g', 'missing/x'],
+        [Sandbox.Error.EXISTS, 'move', 'a/b/g', 'a/b'],
+        [Sandbox.Error.PATH, 'move', '.', 'x'],
+        [Sandbox.Error.PATH, 'move', 'a', '../x'],
+    ])
+        await forbid(code, ...refusedCall);
+    ok(await call('remove_path', 'a'));
+    equal(await list('.'), []);
+});
+
+checkFiles('streams', async ({call, close, forbid, isLocal}) => {
+    ok(await call('write_text', 'f', 'old'));
+    const source = await call('open_read', 'f');
+    equal(decode(await source.read_bytes_async(100, 0, null)), 'old');
+    ok(await close(source));
+    await forbid(Sandbox.Error.NOT_FOUND, 'open_read', 'missing');
+    await forbid(Sandbox.Error.INVALID, 'open_read', '.');
+    await forbid(Sandbox.Error.PATH, 'open_write', '../f');
+    if (!isLocal) {
+        const error = await forbid(Sandbox.Error.NOT_SUPPORTED, 'open_write', 'f');
+        ok(error.message.includes('cannot open files for writing'), error.message);
+        equal(await call('read_text', 'f'), 'old');
+        return;
+    }
+
+    const large = bytes(new Uint8Array(3 << 20).map((_, index) => index * 13));
+    let target = await call('open_write', 'f');
+    for (let done = 0; done < large.get_size();)
+        done += await target.write_bytes_async(large.new_from_bytes(done, large.get_size() - done), 0, null);
+    equal(await call('read_text', 'f'), 'old');
+    ok(await close(target));
+    await forbid(Sandbox.Error.LIMIT, 'read_bytes', 'f');
+    const back = await call('open_read', 'f');
+    ok(back.read_bytes(large.get_size() + 1, null).equal(large), 'what was read');
+
+    target = await call('open_write', 'f');
+    target.write_all(encode('new'), null);
+    const cancellable = new Gio.Cancellable();
+    cancellable.cancel();
+    await refused(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED, () => close(target, cancellable));
+    await forbid(Sandbox.Error.LIMIT, 'read_bytes', 'f');
+});
+
+checkFiles('trees', async ({call, forbid, isLocal, session, top}) => {
+    const told = [];
+    session.connect('transfer-progress', (_session, ...numbers) => told.push(numbers));
+    const source = top.get_child('from');
+    const content = new Map([['inner/file', 'in a tree'], ['Größe', ''], ['odd\\', 'x'.repeat(70000)]]);
+    source.resolve_relative_path('inner/empty').make_directory_with_parents(null);
+    for (const [name, data] of content)
+        GLib.file_set_contents(source.resolve_relative_path(name).get_path(), encode(data));
+    source.get_child('link').make_symbolic_link('/etc/passwd', null);
+
+    ok(await call('import_directory', source, 'some/dir'));
+    equal(told.at(-1), ['some/dir', 70009, 3, 1]);
+    equal(await call('read_text', 'some/dir/inner/file'), 'in a tree');
+    equal((await call('read_bytes', 'some/dir/odd\\x5c')).get_size(), 70000);
+    await forbid(Sandbox.Error.NOT_FOUND, 'query_info', 'some/dir/link');
+
+    const target = top.get_child('to');
+    ok(await call('export_directory', 'some/dir', target));
+    equal(told.at(-1), ['some/dir', 70009, 3, 0]);
+    equal(childUris(target).map(uri => decodeURIComponent(GLib.path_get_basename(uri))).sort(), ['Größe', 'inner', 'odd\\']);
+    equal(childUris(target.resolve_relative_path('inner/empty')), []);
+    for (const [name, data] of content)
+        ok(bytes(target.resolve_relative_path(name).load_contents(null)[1]).equal(bytes(encode(data))), name);
+
+    const nowhere = top.get_child('nowhere');
+    const remote = Gio.File.new_for_uri('nothing://of/this');
+    for (const [code, ...refusedCall] of [
+        [Sandbox.Error.EXISTS, 'export_directory', 'some/dir', target],
+        [Sandbox.Error.NOT_FOUND, 'export_directory', 'missing', nowhere],
+        [Sandbox.Error.PATH, 'export_directory', '../x', nowhere],
+        [Sandbox.Error.NOT_SUPPORTED, 'export_directory', '.', remote],
+        [Sandbox.Error.NOT_FOUND, 'import_directory', nowhere, 'dir'],
+        [Sandbox.Error.PATH, 'import_directory', source, '../dir'],
+        [Sandbox.Error.PATH, 'import_directory', source, 'some/dir/inner/file'],
+        [Sandbox.Error.NOT_SUPPORTED, 'import_directory', remote, 'dir'],
+    ])
+        await forbid(code, ...refusedCall);
+    equal(nowhere.query_exists(null), false);
+
+    const odd = top.get_child('odd');
+    odd.make_directory(null);
+    Gio.File.new_for_uri(`${odd.get_uri()}/%ff`).create(Gio.FileCreateFlags.NONE, null).close(null);
+    if (!isLocal) {
+        await forbid(Sandbox.Error.NOT_SUPPORTED, 'import_directory', odd, 'odd');
+        ok(await call('write_text', 'odd/\\xff', ''));
+    } else {
+        ok(await call('import_directory', odd, 'odd'));
+    }
+    ok(await call('export_directory', 'odd', top.get_child('back')));
+    equal(childUris(top.get_child('back')), [`${top.get_child('back').get_uri()}/%FF`]);
+});
+
+checkFiles('files-cancelled', async ({forbid, session, top}) => {
+    const cancellable = new Gio.Cancellable();
+    cancellable.cancel();
+    for (const [method, ...args] of [
+        ['read_bytes', 'f'], ['write_text', 'f', 'x'], ['remove_path', 'f'], ['list_directory', '.'], ['query_info', '.'],
+        ['make_directory', 'f'], ['move', 'f', 'g'], ['open_read', 'f'], ['open_write', 'f'], ['import_directory', top, 'f'],
+        ['export_directory', '.', top],
+    ]) {
+        await refused(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED, () => session[method](...args, cancellable));
+        await refused(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED, () => session[`${method}_async`](...args, cancellable));
+    }
+    await forbid(Sandbox.Error.NOT_FOUND, 'query_info', 'f');
 });
 
 check('run', async ({session}) => {
@@ -290,6 +481,8 @@ bare('error', async ({driver, session}) => {
     driver.answer = 'error';
     await refused(Sandbox.Error, Sandbox.Error.DENIED, () => session.read_bytes_async('f', null));
     await refused(Sandbox.Error, Sandbox.Error.DENIED, () => session.run_async(command(['echo']), null));
+    await refused(Sandbox.Error, Sandbox.Error.DENIED, () => session.query_info_async('.', null));
+    await refused(Sandbox.Error, Sandbox.Error.DENIED, () => session.query_info('.', null));
 });
 
 bare('exception', async ({driver, session}) => {
@@ -305,6 +498,7 @@ bare('exception', async ({driver, session}) => {
 bare('false', async ({driver, session}) => {
     driver.answer = 'false';
     await refused(Sandbox.Error, Sandbox.Error.FAILED, () => session.read_bytes_async('f', null));
+    await refused(Sandbox.Error, Sandbox.Error.FAILED, () => session.list_directory_async('.', null));
 });
 
 bare('dropped', async ({driver, session}) => {
@@ -362,9 +556,27 @@ bare('empty', async () => {
     });
     const session = Sandbox.Session.new_for_driver(new Reader());
     equal(await session.read_text_async('name', null), 'name');
-    for (const call of [() => session.write_text_async('f', 'x', null), () => session.run_async(command(['echo']), null),
-        () => session.remove_path_async('f', null)])
-        await refused(Sandbox.Error, Sandbox.Error.NOT_SUPPORTED, call);
+    const here = Gio.File.new_for_path('.');
+    for (const [what, method, ...args] of [
+        ['write files', 'write_text', 'f', 'x'],
+        ['remove files', 'remove_path', 'f'],
+        ['start commands', 'run', command(['echo'])],
+        ['start commands', 'spawn', command(['echo'])],
+        ['enforce a network policy', 'set_network_policy', Sandbox.NetworkPolicy.new_deny_all()],
+        ['list directories', 'list_directory', '.'],
+        ['describe files', 'query_info', 'f'],
+        ['make directories', 'make_directory', 'd'],
+        ['move files', 'move', 'f', 'g'],
+        ['open files for reading', 'open_read', 'f'],
+        ['open files for writing', 'open_write', 'f'],
+        ['import directories', 'import_directory', here, 'd'],
+        ['export directories', 'export_directory', '.', here],
+    ]) {
+        for (const call of [() => session[method](...args, null), () => session[`${method}_async`](...args, null)]) {
+            const error = await refused(Sandbox.Error, Sandbox.Error.NOT_SUPPORTED, call);
+            ok(error.message.includes(`Reader cannot ${what}`), error.message);
+        }
+    }
 });
 
 bare('many', async ({session}) => {

@@ -5,6 +5,7 @@
 import gc
 import os
 import signal
+import tempfile
 import threading
 import time
 import unittest
@@ -34,23 +35,16 @@ def command(*argv, **properties):
     return Sandbox.Command(argv=argv, **properties)
 
 
-class Checks:
+class FileChecks:
     """Over a backend that the registry made; `call` is the one form or the other."""
 
-    def setUp(self):
-        memory_driver.Backend.answer = self.answer
+    def set_up(self, **options):
         self.backend = registry.create_backend('python-memory', None)
-        self.handle = self.call(self.backend, 'create', Sandbox.CreateOptions(max_file_bytes=100000), None)
+        self.handle = self.call(self.backend, 'create', Sandbox.CreateOptions(max_file_bytes=100000, **options), None)
         self.session = self.handle.get_session()
-        self.driver = memory_driver.Backend.drivers[-1]
 
     def tearDown(self):
-        self.driver.answer = 'now'
-        self.driver.answer_held()
         self.assertTrue(self.call(self.handle, 'stop', None))
-        self.assertEqual(self.driver.live, set())
-        allowed = {threading.get_ident()}
-        self.assertEqual([name for name, thread in self.driver.calls if thread not in allowed], [])
 
     def refused(self, code, *args):
         with self.assertRaises(GLib.Error) as caught:
@@ -62,6 +56,175 @@ class Checks:
         with self.assertRaises(GLib.Error) as caught:
             self.call(*args)
         self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED), caught.exception)
+
+    def test_files(self):
+        for name in 'plain', 'with space', '-rf', 'a\nb', 'Größe €', '\\xff\\xfe', 'deep/er/still':
+            for size in 0, 1, 65537, 100000:
+                data = os.urandom(size)
+                self.assertTrue(self.call(self.session, 'write_bytes', name, GLib.Bytes.new(data), None))
+                self.assertEqual(self.call(self.session, 'read_bytes', f'/workspace/{name}', None).get_data() or b'', data)
+            self.assertTrue(self.call(self.session, 'remove_path', name, None))
+            self.refused(Sandbox.Error.NOT_FOUND, self.session, 'read_bytes', name, None)
+
+    def test_text(self):
+        for text in '', 'plain\n', 'Größe €':
+            self.assertTrue(self.call(self.session, 'write_text', 'dir/text', text, None))
+            self.assertEqual(self.call(self.session, 'read_text', 'dir/text', None), text)
+        for data in b'a\xffb', b'a\0b':
+            self.call(self.session, 'write_bytes', 'bad', GLib.Bytes.new(data), None)
+            self.refused(Sandbox.Error.INVALID, self.session, 'read_text', 'bad', None)
+
+    def test_directories(self):
+        session = self.session
+        kinds = {'b': Gio.FileType.DIRECTORY, 'f': Gio.FileType.REGULAR}
+        self.assertTrue(self.call(session, 'make_directory', 'a/b', None))
+        self.assertTrue(self.call(session, 'write_text', 'a/f', 'four', None))
+        listing = self.call(session, 'list_directory', 'a', None)
+        self.assertFalse(listing.get_truncated())
+        self.assertEqual({info.get_name(): info.get_file_type() for info in listing}, kinds)
+        self.assertEqual(len(self.call(session, 'list_directory', 'a/b', None)), 0)
+        self.assertEqual([info.get_name() for info in self.call(session, 'list_directory', '.', None)], ['a'])
+        info = self.call(session, 'query_info', '/workspace/a/f', None)
+        self.assertEqual((info.get_name(), info.get_file_type(), info.get_size()), ('f', Gio.FileType.REGULAR, 4))
+        self.assertEqual(self.call(session, 'query_info', 'a', None).get_file_type(), Gio.FileType.DIRECTORY)
+        self.assertEqual(self.call(session, 'query_info', '.', None).get_file_type(), Gio.FileType.DIRECTORY)
+
+        self.assertTrue(self.call(session, 'move', 'a/f', 'a/b/g', None))
+        self.assertEqual(self.call(session, 'read_text', 'a/b/g', None), 'four')
+        self.refused(Sandbox.Error.INVALID, session, 'move', 'a', 'a/b/c', None)
+        self.assertTrue(self.call(session, 'move', 'a', 'c', None))
+        self.assertEqual(self.call(session, 'read_text', 'c/b/g', None), 'four')
+        self.refused(Sandbox.Error.NOT_FOUND, session, 'list_directory', 'a', None)
+        self.assertTrue(self.call(session, 'move', 'c', 'a', None))
+
+        for code, name, *paths in (
+                (Sandbox.Error.NOT_FOUND, 'list_directory', 'missing'),
+                (Sandbox.Error.PATH, 'list_directory', 'a/b/g'),
+                (Sandbox.Error.PATH, 'list_directory', '..'),
+                (Sandbox.Error.NOT_FOUND, 'query_info', 'a/f'),
+                (Sandbox.Error.PATH, 'query_info', 'a/b/g/x'),
+                (Sandbox.Error.EXISTS, 'make_directory', 'a/b'),
+                (Sandbox.Error.PATH, 'make_directory', 'a/b/g/x'),
+                (Sandbox.Error.NOT_FOUND, 'move', 'missing', 'x'),
+                (Sandbox.Error.NOT_FOUND, 'move', 'a/b/g', 'missing/x'),
+                (Sandbox.Error.EXISTS, 'move', 'a/b/g', 'a/b'),
+                (Sandbox.Error.PATH, 'move', '.', 'x'),
+                (Sandbox.Error.PATH, 'move', 'a', '../x'),
+        ):
+            self.refused(code, session, name, *paths, None)
+        self.assertTrue(self.call(session, 'remove_path', 'a', None))
+        self.assertEqual(len(self.call(session, 'list_directory', '.', None)), 0)
+
+    def test_streams(self):
+        session = self.session
+        large = os.urandom(3 << 20)
+        self.assertTrue(self.call(session, 'write_text', 'f', 'old', None))
+        source = self.call(session, 'open_read', 'f', None)
+        self.assertEqual(self.call(source, 'read_bytes', 100, *self.priority, None).get_data(), b'old')
+        self.assertTrue(self.call(source, 'close', *self.priority, None))
+        self.refused(Sandbox.Error.NOT_FOUND, session, 'open_read', 'missing', None)
+        self.refused(Sandbox.Error.INVALID, session, 'open_read', '.', None)
+        self.refused(Sandbox.Error.INVALID, session, 'open_write', '.', None)
+        self.refused(Sandbox.Error.PATH, session, 'open_write', '../f', None)
+        self.refused(Sandbox.Error.PATH, session, 'open_write', 'f/below', None)
+
+        target = self.call(session, 'open_write', 'f', None)
+        target.write_all(large, None)
+        self.assertEqual(self.call(session, 'read_text', 'f', None), 'old')
+        self.assertTrue(self.call(target, 'close', *self.priority, None))
+        self.refused(Sandbox.Error.LIMIT, session, 'read_bytes', 'f', None)
+        source = self.call(session, 'open_read', 'f', None)
+        self.assertEqual(b''.join(iter(lambda: source.read_bytes(65536, None).get_data() or b'', b'')), large)
+
+        target = self.call(session, 'open_write', 'deep/er', None)
+        self.assertTrue(self.call(target, 'close', *self.priority, None))
+        self.assertEqual(self.call(session, 'read_text', 'deep/er', None), '')
+
+    def test_stream_without_an_end(self):
+        self.assertTrue(self.call(self.session, 'write_text', 'f', 'old', None))
+        target = self.call(self.session, 'open_write', 'f', None)
+        target.write_all(b'new', None)
+        del target
+        gc.collect()
+        self.assertEqual(self.call(self.session, 'read_text', 'f', None), 'old')
+        target = self.call(self.session, 'open_write', 'f', None)
+        target.write_all(b'new', None)
+        cancellable = Gio.Cancellable()
+        cancellable.cancel()
+        self.cancelled(target, 'close', *self.priority, cancellable)
+        self.assertEqual(self.call(self.session, 'read_text', 'f', None), 'old')
+
+    def test_trees(self):
+        session = self.session
+        told = []
+        session.connect('transfer-progress', lambda session, *numbers: told.append(numbers))
+        with tempfile.TemporaryDirectory() as top:
+            content = {b'inner/file': b'in a tree', b'Gr\xc3\xb6\xc3\x9fe': b'', b'odd\xff\\': bytes(70000)}
+            source, target = os.path.join(top, 'from'), os.path.join(top, 'to')
+            os.makedirs(os.path.join(source, 'inner', 'empty'))
+            for name, data in content.items():
+                with open(os.path.join(os.fsencode(source), name), 'wb') as file:
+                    file.write(data)
+            os.symlink('/etc/passwd', os.path.join(source, 'link'))
+
+            self.assertTrue(self.call(session, 'import_directory', Gio.File.new_for_path(source), 'some/dir', None))
+            self.assertEqual(told[-1], ('some/dir', 70009, 3, 1))
+            self.assertEqual(self.call(session, 'read_text', 'some/dir/inner/file', None), 'in a tree')
+            self.assertEqual(self.call(session, 'read_bytes', 'some/dir/odd\\xff\\x5c', None).get_data(), bytes(70000))
+            self.refused(Sandbox.Error.NOT_FOUND, session, 'query_info', 'some/dir/link', None)
+
+            export = Gio.File.new_for_path(target)
+            self.assertTrue(self.call(session, 'export_directory', 'some/dir', export, None))
+            self.assertEqual(told[-1], ('some/dir', 70009, 3, 0))
+            self.assertEqual(sorted(os.listdir(os.fsencode(target))), sorted([b'inner', *list(content)[1:]]))
+            self.assertEqual(os.listdir(os.path.join(target, 'inner', 'empty')), [])
+            for name, data in content.items():
+                with open(os.path.join(os.fsencode(target), name), 'rb') as file:
+                    self.assertEqual(file.read(), data)
+
+            here, nowhere = Gio.File.new_for_path(source), Gio.File.new_for_path(os.path.join(top, 'nowhere'))
+            remote = Gio.File.new_for_uri('nothing://of/this')
+            for code, name, *args in (
+                    (Sandbox.Error.EXISTS, 'export_directory', 'some/dir', export),
+                    (Sandbox.Error.NOT_FOUND, 'export_directory', 'missing', nowhere),
+                    (Sandbox.Error.PATH, 'export_directory', '../x', nowhere),
+                    (Sandbox.Error.NOT_SUPPORTED, 'export_directory', '.', remote),
+                    (Sandbox.Error.NOT_FOUND, 'import_directory', nowhere, 'dir'),
+                    (Sandbox.Error.PATH, 'import_directory', here, '../dir'),
+                    (Sandbox.Error.PATH, 'import_directory', here, 'some/dir/inner/file'),
+                    (Sandbox.Error.NOT_SUPPORTED, 'import_directory', remote, 'dir'),
+            ):
+                self.refused(code, session, name, *args, None)
+            self.assertFalse(os.path.exists(nowhere.get_path()))
+
+    def test_files_cancelled(self):
+        cancellable = Gio.Cancellable()
+        cancellable.cancel()
+        here = Gio.File.new_for_path('.')
+        for name, *args in (
+                ('read_bytes', 'f'), ('write_text', 'f', 'x'), ('remove_path', 'f'), ('list_directory', '.'), ('query_info', '.'),
+                ('make_directory', 'f'), ('move', 'f', 'g'), ('open_read', 'f'), ('open_write', 'f'),
+                ('import_directory', here, 'f'), ('export_directory', '.', here),
+        ):
+            self.cancelled(self.session, name, *args, cancellable)
+        self.refused(Sandbox.Error.NOT_FOUND, self.session, 'query_info', 'f', None)
+
+
+class Checks(FileChecks):
+    """All of them over the driver of toys, which answers in the manner that is set."""
+
+    def setUp(self):
+        memory_driver.Backend.answer = self.answer
+        self.set_up()
+        self.driver = memory_driver.Backend.drivers[-1]
+
+    def tearDown(self):
+        self.driver.answer = 'now'
+        self.driver.answer_held()
+        super().tearDown()
+        self.assertEqual(self.driver.live, set())
+        allowed = {threading.get_ident()}
+        self.assertEqual([name for name, thread in self.driver.calls if thread not in allowed], [])
 
     def run_command(self, *argv, **properties):
         return self.call(self.session, 'run', command(*argv, **properties), None)
@@ -84,23 +247,6 @@ class Checks:
         network = Sandbox.NetworkPolicy.new_allow_all()
         self.refused(Sandbox.Error.NETWORK_DENIED, self.backend, 'create', Sandbox.CreateOptions(network=network), None)
         self.refused(Sandbox.Error.NOT_FOUND, self.backend, 'create', Sandbox.CreateOptions(workspace_path='/no/where'), None)
-
-    def test_files(self):
-        for name in 'plain', 'with space', '-rf', 'a\nb', 'Größe €', '\\xff\\xfe', 'deep/er/still':
-            for size in 0, 1, 65537, 100000:
-                data = os.urandom(size)
-                self.assertTrue(self.call(self.session, 'write_bytes', name, GLib.Bytes.new(data), None))
-                self.assertEqual(self.call(self.session, 'read_bytes', f'/workspace/{name}', None).get_data() or b'', data)
-            self.assertTrue(self.call(self.session, 'remove_path', name, None))
-            self.refused(Sandbox.Error.NOT_FOUND, self.session, 'read_bytes', name, None)
-
-    def test_text(self):
-        for text in '', 'plain\n', 'Größe €':
-            self.assertTrue(self.call(self.session, 'write_text', 'dir/text', text, None))
-            self.assertEqual(self.call(self.session, 'read_text', 'dir/text', None), text)
-        for data in b'a\xffb', b'a\0b':
-            self.call(self.session, 'write_bytes', 'bad', GLib.Bytes.new(data), None)
-            self.refused(Sandbox.Error.INVALID, self.session, 'read_text', 'bad', None)
 
     def test_file_refusals(self):
         some = GLib.Bytes.new(b'x')
@@ -288,12 +434,32 @@ class Checks:
         spin(lambda: len(os.listdir('/proc/self/fd')) <= descriptors)
 
 
+class LocalChecks(FileChecks):
+    """Those about files over a driver that hands its requests on to a workspace."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.workspace = directory.name
+        self.set_up(workspace_path=self.workspace)
+
+    def test_it_is_the_workspace(self):
+        self.assertTrue(self.call(self.session, 'write_text', 'f', 'there', None))
+        with open(os.path.join(self.workspace, 'f'), encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'there')
+
+
 class Sync:
+    # What the synchronous form of a call of GIO does not have
+    priority = ()
+
     def call(self, target, name, *args):
         return getattr(target, name)(*args)
 
 
 class Async:
+    priority = (GLib.PRIORITY_DEFAULT,)
+
     def call(self, target, name, *args):
         answers = []
         getattr(target, f'{name}_async')(*args, lambda source, result: answers.append(result))
@@ -322,6 +488,14 @@ class AsyncIdle(Async, Checks, unittest.TestCase):
     answer = 'idle'
 
 
+class SyncLocal(Sync, LocalChecks, unittest.TestCase):
+    pass
+
+
+class AsyncLocal(Async, LocalChecks, unittest.TestCase):
+    pass
+
+
 class IllBehaved(unittest.TestCase):
     """Each call comes back once with an error, whatever the driver does."""
 
@@ -338,16 +512,19 @@ class IllBehaved(unittest.TestCase):
         self.driver.answer = 'error'
         self.fails(Sandbox.Error.DENIED, self.session.read_bytes, 'f', None)
         self.fails(Sandbox.Error.DENIED, self.session.run, command('echo'), None)
+        self.fails(Sandbox.Error.DENIED, self.session.query_info, '.', None)
 
     def test_false_is_a_failure(self):
         self.driver.answer = 'false'
         self.fails(Sandbox.Error.FAILED, self.session.read_bytes, 'f', None)
         self.fails(Sandbox.Error.FAILED, self.session.write_text, 'f', 'x', None)
+        self.fails(Sandbox.Error.FAILED, self.session.list_directory, '.', None)
 
     def test_dropped_is_a_failure(self):
         self.driver.answer = 'dropped'
         before = time.monotonic()
         self.fails(Sandbox.Error.FAILED, self.session.read_bytes, 'f', None)
+        self.fails(Sandbox.Error.FAILED, self.session.open_write, 'f', None)
         self.assertLess(time.monotonic() - before, 5)
 
     def test_exception_is_a_failure(self):
@@ -415,27 +592,55 @@ class IllBehaved(unittest.TestCase):
         self.assertEqual(session.read_text('f', None), 'kept')
 
 
-class Empty(unittest.TestCase):
-    def test_nothing_implemented(self):
-        class Nothing(memory_driver.GObject.Object, Sandbox.Driver):
-            pass
+class Nothing(memory_driver.GObject.Object, Sandbox.Driver):
+    pass
 
+
+class Reader(memory_driver.GObject.Object, Sandbox.Driver):
+    def do_read(self, path, offset, maximum, request):
+        request.return_bytes(GLib.Bytes.new(path.encode()))
+        return True
+
+
+class EmptyChecks:
+    """What a driver does not implement is refused by name, and nobody waits for it."""
+
+    def test_nothing_implemented(self):
         with self.assertRaises(GLib.Error) as caught:
             Sandbox.Session.new_for_driver(Nothing())
         self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.NOT_SUPPORTED))
 
-        class Reader(memory_driver.GObject.Object, Sandbox.Driver):
-            def do_read(self, path, offset, maximum, request):
-                request.return_bytes(GLib.Bytes.new(path.encode()))
-                return True
-
+    def test_little_implemented(self):
         session = Sandbox.Session.new_for_driver(Reader())
-        self.assertEqual(session.read_text('name', None), 'name')
-        for refused in (lambda: session.write_text('f', 'x', None), lambda: session.run(command('echo'), None),
-                        lambda: session.remove_path('f', None)):
+        self.assertEqual(self.call(session, 'read_text', 'name', None), 'name')
+        here = Gio.File.new_for_path('.')
+        for what, name, *args in (
+                ('write files', 'write_text', 'f', 'x'),
+                ('remove files', 'remove_path', 'f'),
+                ('start commands', 'run', command('echo')),
+                ('start commands', 'spawn', command('echo')),
+                ('enforce a network policy', 'set_network_policy', Sandbox.NetworkPolicy.new_deny_all()),
+                ('list directories', 'list_directory', '.'),
+                ('describe files', 'query_info', 'f'),
+                ('make directories', 'make_directory', 'd'),
+                ('move files', 'move', 'f', 'g'),
+                ('open files for reading', 'open_read', 'f'),
+                ('open files for writing', 'open_write', 'f'),
+                ('import directories', 'import_directory', here, 'd'),
+                ('export directories', 'export_directory', '.', here),
+        ):
             with self.assertRaises(GLib.Error) as caught:
-                refused()
-            self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.NOT_SUPPORTED))
+                self.call(session, name, *args, None)
+            self.assertTrue(caught.exception.matches(Sandbox.error_quark(), Sandbox.Error.NOT_SUPPORTED), caught.exception)
+            self.assertIn(f'Reader cannot {what}', caught.exception.message)
+
+
+class SyncEmpty(Sync, EmptyChecks, unittest.TestCase):
+    pass
+
+
+class AsyncEmpty(Async, EmptyChecks, unittest.TestCase):
+    pass
 
 
 if __name__ == '__main__':
