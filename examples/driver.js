@@ -12,12 +12,13 @@ import Sandbox from 'gi://Sandbox?version=1.0';
 
 for (const call of ['probe', 'create'])
     Gio._promisify(Sandbox.Backend.prototype, `${call}_async`, `${call}_finish`);
-for (const call of ['read_text', 'run', 'write_text'])
+for (const call of ['list_directory', 'make_directory', 'move', 'read_text', 'run', 'write_text'])
     Gio._promisify(Sandbox.Session.prototype, `${call}_async`, `${call}_finish`);
 Gio._promisify(Sandbox.Handle.prototype, 'stop_async', 'stop_finish');
 
 const failure = (code, message) => new GLib.Error(Sandbox.Error, code, message);
 const encode = text => new TextEncoder().encode(text);
+const parent = path => path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.';
 
 // One command. Its programs are promises of an exit status; they may write and have to watch for the kill.
 const MemoryProcess = GObject.registerClass(
@@ -49,7 +50,7 @@ const programs = {
 
     async cat(process, driver, argv) {
         for (const path of argv.slice(1)) {
-            if (!driver.files.has(path))
+            if (!driver.files.get(path))
                 return 1;
             process.write(driver.files.get(path));
         }
@@ -79,30 +80,126 @@ const MemoryDriver = GObject.registerClass({
 }, class MemoryDriver extends GObject.Object {
     constructor() {
         super();
-        this.files = new Map();
+        // By path, which is checked and relative to the workspace: the content, or null for a directory.
+        this.files = new Map([['.', null]]);
         this.processes = new Set();
     }
 
-    // Paths are checked and relative to the workspace. What comes back is never more than was asked for.
+    find(path) {
+        if (!this.files.has(path)) {
+            this.checkDirectory(parent(path));
+            throw failure(Sandbox.Error.NOT_FOUND, `There is no “${path}”`);
+        }
+        return this.files.get(path);
+    }
+
+    content(path) {
+        const content = this.find(path);
+        if (content === null)
+            throw failure(Sandbox.Error.INVALID, `“${path}” is a directory`);
+        return content;
+    }
+
+    checkDirectory(path) {
+        if (this.find(path) !== null)
+            throw failure(Sandbox.Error.PATH, `“${path}” is no directory`);
+    }
+
+    makeDirectories(path) {
+        if (!this.files.has(path)) {
+            this.makeDirectories(parent(path));
+            this.files.set(path, null);
+        }
+        this.checkDirectory(path);
+    }
+
+    below(path) {
+        return [...this.files.keys()].filter(name => name.startsWith(`${path}/`));
+    }
+
+    describe(path) {
+        const content = this.find(path);
+        const name = path.slice(path.lastIndexOf('/') + 1);
+        const info = new Gio.FileInfo();
+        info.set_name(name);
+        info.set_display_name(name);
+        info.set_file_type(content === null ? Gio.FileType.DIRECTORY : Gio.FileType.REGULAR);
+        info.set_size(content?.length ?? 0);
+        return info;
+    }
+
+    // What comes back is never more than was asked for.
     vfunc_read(path, offset, maximum, request) {
-        if (!this.files.has(path))
-            throw failure(Sandbox.Error.NOT_FOUND, `There is no file “${path}”`);
-        request.return_bytes(new GLib.Bytes(this.files.get(path).slice(offset, offset + maximum)));
+        request.return_bytes(new GLib.Bytes(this.content(path).slice(offset, offset + maximum)));
         return true;
     }
 
     vfunc_write(path, data, mode, flags, request) {
-        if (flags & Sandbox.WriteFlags.EXCLUSIVE && this.files.has(path))
-            throw failure(Sandbox.Error.EXISTS, `There is a file “${path}” already`);
+        if (this.files.has(path)) {
+            this.content(path);
+            if (flags & Sandbox.WriteFlags.EXCLUSIVE)
+                throw failure(Sandbox.Error.EXISTS, `There is a “${path}” already`);
+        } else if (flags & Sandbox.WriteFlags.PARENTS) {
+            this.makeDirectories(parent(path));
+        }
+        this.checkDirectory(parent(path));
         this.files.set(path, data.toArray());
         request.return_done();
         return true;
     }
 
     vfunc_remove(path, flags, request) {
-        if (!this.files.delete(path) && !(flags & Sandbox.RemoveFlags.MISSING_OK))
-            throw failure(Sandbox.Error.NOT_FOUND, `There is no file “${path}”`);
+        const below = this.below(path);
+        if (!(flags & Sandbox.RemoveFlags.MISSING_OK))
+            this.find(path);
+        if (below.length > 0 && !(flags & Sandbox.RemoveFlags.RECURSIVE))
+            throw failure(Sandbox.Error.EXISTS, `“${path}” is not empty`);
+        [path, ...below].forEach(name => this.files.delete(name));
         request.return_done();
+        return true;
+    }
+
+    // These are optional: what is left out is refused by name, here open_write() and whole trees.
+    vfunc_list(path, maximum, request) {
+        this.checkDirectory(path);
+        const names = [...this.files.keys()].filter(name => name !== '.' && parent(name) === path);
+        const listing = Sandbox.Listing.new();
+        names.slice(0, maximum).forEach(name => listing.add(this.describe(name)));
+        listing.set_truncated(names.length > maximum);
+        request.return_object(listing);
+        return true;
+    }
+
+    vfunc_query_info(path, request) {
+        request.return_object(this.describe(path));
+        return true;
+    }
+
+    vfunc_make_directory(path, request) {
+        if (this.files.has(path))
+            throw failure(Sandbox.Error.EXISTS, `There is a “${path}” already`);
+        this.makeDirectories(path);
+        request.return_done();
+        return true;
+    }
+
+    vfunc_move(origin, target, request) {
+        this.find(origin);
+        if (this.files.has(target))
+            throw failure(Sandbox.Error.EXISTS, `There is a “${target}” already`);
+        if (target.startsWith(`${origin}/`))
+            throw failure(Sandbox.Error.INVALID, `“${origin}” cannot be moved into itself`);
+        this.checkDirectory(parent(target));
+        for (const name of [origin, ...this.below(origin)]) {
+            this.files.set(target + name.slice(origin.length), this.files.get(name));
+            this.files.delete(name);
+        }
+        request.return_done();
+        return true;
+    }
+
+    vfunc_open_read(path, request) {
+        request.return_object(Gio.MemoryInputStream.new_from_bytes(new GLib.Bytes(this.content(path))));
         return true;
     }
 
@@ -169,7 +266,15 @@ const session = handle.get_session();
 await session.write_text_async('greeting.txt', 'Hello from memory\n', null);
 print(`read: ${(await session.read_text_async('/workspace/greeting.txt', null)).trim()}`);
 
-const shown = await session.run_async(new Sandbox.Command({argv: ['cat', 'greeting.txt']}), null);
+await session.make_directory_async('letters', null);
+await session.move_async('greeting.txt', 'letters/first.txt', null);
+const listing = await session.list_directory_async('letters', null);
+for (let i = 0; i < listing.get_n_items(); i++) {
+    const info = listing.get_item(i);
+    print(`list: ${info.get_name()} (${info.get_size()} bytes)`);
+}
+
+const shown = await session.run_async(new Sandbox.Command({argv: ['cat', 'letters/first.txt']}), null);
 print(`cat: ${shown.dup_stdout_text().trim()} (exit status ${shown.get_exit_status()})`);
 
 const started = GLib.get_monotonic_time();

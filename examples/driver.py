@@ -6,16 +6,21 @@ Its files are in memory and its programs are the functions below, so nothing of 
 text, paths, limits, deadlines, cancellation and run(); driver.js is the same in JavaScript.
 """
 
+import os
 import threading
 import time
 
 import gi
 gi.require_version('Sandbox', '1.0')
-from gi.repository import GLib, GObject, Sandbox
+from gi.repository import Gio, GLib, GObject, Sandbox
 
 
 def failure(code, message):
     return GLib.Error.new_literal(Sandbox.error_quark(), message, code)
+
+
+def parent(path):
+    return os.path.dirname(path) or '.'
 
 
 # ---- The programs: each yields output and returns its exit status ------------------------------------------------------
@@ -27,7 +32,7 @@ def echo(process, driver, argv):
 
 def cat(process, driver, argv):
     for path in argv[1:]:
-        if path not in driver.files:
+        if driver.files.get(path) is None:
             return 1
         yield driver.files[path]
     return 0
@@ -77,27 +82,108 @@ class MemoryProcess(Sandbox.Process):
 class MemoryDriver(GObject.Object, Sandbox.Driver):
     def __init__(self):
         super().__init__()
-        self.files = {}
+        # By path, which is checked and relative to the workspace: the content, or None for a directory.
+        self.files = {'.': None}
         self.processes = []
 
-    # Paths are checked and relative to the workspace. What comes back is never more than was asked for.
-    def do_read(self, path, offset, maximum, request):
+    def find(self, path):
         if path not in self.files:
-            raise failure(Sandbox.Error.NOT_FOUND, f'There is no file “{path}”')
-        request.return_bytes(GLib.Bytes.new(self.files[path][offset:offset + maximum]))
+            self.check_directory(parent(path))
+            raise failure(Sandbox.Error.NOT_FOUND, f'There is no “{path}”')
+        return self.files[path]
+
+    def content(self, path):
+        content = self.find(path)
+        if content is None:
+            raise failure(Sandbox.Error.INVALID, f'“{path}” is a directory')
+        return content
+
+    def check_directory(self, path):
+        if self.find(path) is not None:
+            raise failure(Sandbox.Error.PATH, f'“{path}” is no directory')
+
+    def make_directories(self, path):
+        if path not in self.files:
+            self.make_directories(parent(path))
+            self.files[path] = None
+        self.check_directory(path)
+
+    def below(self, path):
+        return [name for name in self.files if name.startswith(f'{path}/')]
+
+    def describe(self, path):
+        content = self.find(path)
+        info = Gio.FileInfo()
+        info.set_name(os.path.basename(path))
+        info.set_display_name(os.path.basename(path))
+        info.set_file_type(Gio.FileType.DIRECTORY if content is None else Gio.FileType.REGULAR)
+        info.set_size(len(content or b''))
+        return info
+
+    # What comes back is never more than was asked for.
+    def do_read(self, path, offset, maximum, request):
+        request.return_bytes(GLib.Bytes.new(self.content(path)[offset:offset + maximum]))
         return True
 
     def do_write(self, path, data, mode, flags, request):
-        if flags & Sandbox.WriteFlags.EXCLUSIVE and path in self.files:
-            raise failure(Sandbox.Error.EXISTS, f'There is a file “{path}” already')
-        self.files[path] = data.get_data()
+        if path in self.files:
+            self.content(path)
+            if flags & Sandbox.WriteFlags.EXCLUSIVE:
+                raise failure(Sandbox.Error.EXISTS, f'There is a “{path}” already')
+        elif flags & Sandbox.WriteFlags.PARENTS:
+            self.make_directories(parent(path))
+        self.check_directory(parent(path))
+        self.files[path] = data.get_data() or b''
         request.return_done()
         return True
 
     def do_remove(self, path, flags, request):
-        if self.files.pop(path, None) is None and not flags & Sandbox.RemoveFlags.MISSING_OK:
-            raise failure(Sandbox.Error.NOT_FOUND, f'There is no file “{path}”')
+        below = self.below(path)
+        if not flags & Sandbox.RemoveFlags.MISSING_OK:
+            self.find(path)
+        if below and not flags & Sandbox.RemoveFlags.RECURSIVE:
+            raise failure(Sandbox.Error.EXISTS, f'“{path}” is not empty')
+        for name in path, *below:
+            self.files.pop(name, None)
         request.return_done()
+        return True
+
+    # These are optional: what is left out is refused by name, here open_write() and whole trees.
+    def do_list(self, path, maximum, request):
+        self.check_directory(path)
+        names = [name for name in self.files if name != '.' and parent(name) == path]
+        listing = Sandbox.Listing.new()
+        for name in names[:maximum]:
+            listing.add(self.describe(name))
+        listing.set_truncated(len(names) > maximum)
+        request.return_object(listing)
+        return True
+
+    def do_query_info(self, path, request):
+        request.return_object(self.describe(path))
+        return True
+
+    def do_make_directory(self, path, request):
+        if path in self.files:
+            raise failure(Sandbox.Error.EXISTS, f'There is a “{path}” already')
+        self.make_directories(path)
+        request.return_done()
+        return True
+
+    def do_move(self, origin, target, request):
+        self.find(origin)
+        if target in self.files:
+            raise failure(Sandbox.Error.EXISTS, f'There is a “{target}” already')
+        if target.startswith(f'{origin}/'):
+            raise failure(Sandbox.Error.INVALID, f'“{origin}” cannot be moved into itself')
+        self.check_directory(parent(target))
+        for name in origin, *self.below(origin):
+            self.files[target + name[len(origin):]] = self.files.pop(name)
+        request.return_done()
+        return True
+
+    def do_open_read(self, path, request):
+        request.return_object(Gio.MemoryInputStream.new_from_bytes(GLib.Bytes.new(self.content(path))))
         return True
 
     # What cannot be enforced is refused by name before anything starts.
@@ -159,7 +245,12 @@ def main():
     session.write_text('greeting.txt', 'Hello from memory\n', None)
     print('read:', session.read_text('/workspace/greeting.txt', None).strip())
 
-    result = session.run(Sandbox.Command(argv=['cat', 'greeting.txt']), None)
+    session.make_directory('letters', None)
+    session.move('greeting.txt', 'letters/first.txt', None)
+    for info in session.list_directory('letters', None):
+        print('list:', info.get_name(), f'({info.get_size()} bytes)')
+
+    result = session.run(Sandbox.Command(argv=['cat', 'letters/first.txt']), None)
     print('cat:', result.dup_stdout_text().strip(), f'(exit status {result.get_exit_status()})')
 
     started = time.monotonic()
