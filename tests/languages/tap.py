@@ -2,6 +2,7 @@
 """Runs the unittest cases of a program and prints TAP: tap.main()"""
 
 import sys
+import threading
 import unittest
 
 
@@ -48,5 +49,9 @@ def main():
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules['__main__'])
     result = Result()
     suite.run(result)
-    print(f'1..{result.count}')
+    print(f'1..{result.count}', flush=True)
+    # Those of the driver: none is to be in the midst of Python when the interpreter is torn down.
+    for thread in threading.enumerate():
+        if type(thread) is threading.Thread and thread.daemon:
+            thread.join(30)
     sys.exit(0 if result.count and not result.failed else 1)
