@@ -121,6 +121,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
 
   if (!sandbox_bubblewrap_backend_check_workspace (workspace != NULL, error) ||
       !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
+      !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return FALSE;
 
@@ -214,6 +215,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
       .guest_uid = sandbox_profile_get_guest_uid (profile),
       .guest_gid = sandbox_profile_get_guest_gid (profile),
   };
+  g_autoptr (SandboxWorkspace) workspace = NULL;
   g_autoptr (SandboxBubblewrapSources) sources = NULL;
   g_autoptr (SandboxBubblewrapPlan) plan = NULL;
   g_autoptr (GBytes) arguments = NULL;
@@ -223,7 +225,12 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
 
   if (!sandbox_bubblewrap_backend_check_workspace (workspace_path != NULL, error) ||
       !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
+      !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
+    return NULL;
+
+  workspace = sandbox_workspace_new (workspace_path, error);
+  if (workspace == NULL)
     return NULL;
 
   /* The identity is claimed with a session, so here it is the one that commands of a root host usually have. */
@@ -245,6 +252,29 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
                                           profile, namespaces.share_network);
 }
 
+/* Of a profile that asks for what is never enforced here, nothing has to be tried. */
+static SandboxReport *
+sandbox_bubblewrap_backend_refuse_profile (SandboxProfile *profile)
+{
+  g_autoptr (SandboxReport) report = NULL;
+  g_autoptr (SandboxReportStep) step = NULL;
+  g_autoptr (GError) error = NULL;
+
+  if (sandbox_bubblewrap_restrictions_check (sandbox_profile_get_required (profile), profile, NULL, &error) &&
+      sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), &error))
+    return NULL;
+
+  report = sandbox_report_new (SANDBOX_GRADE_UNAVAILABLE);
+  sandbox_report_set_reason (report, error->message);
+  step = sandbox_report_step_new ("profile", FALSE);
+  sandbox_report_step_set_evidence (step, error->message);
+  sandbox_report_step_set_consequence (step, "No session of this profile can be created");
+  sandbox_report_step_set_remedy (step, "Ask for less, or use another backend");
+  sandbox_report_add_step (report, step);
+
+  return g_steal_pointer (&report);
+}
+
 static gboolean
 sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
                                   SandboxProfile *profile,
@@ -259,6 +289,8 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
   g_autofree char *directory = NULL;
   g_autoptr (GError) failure = NULL;
 
+  if (profile != NULL)
+    known = sandbox_bubblewrap_backend_refuse_profile (profile);
   g_mutex_lock (&self->lock);
   if (profile == NULL && g_strcmp0 (stamp, self->stamp) == 0)
     g_set_object (&known, self->report);

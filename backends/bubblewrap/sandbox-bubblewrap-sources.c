@@ -270,37 +270,6 @@ sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
                                            identity, error);
 }
 
-/* It may be in the state directory, and not the other way round. */
-static gboolean
-sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
-                                            const char               *workspace_path,
-                                            GError                  **error)
-{
-  const char *const kept[] = { self->state_directory, SANDBOX_BUBBLEWRAP_CLAIMS };
-  g_autofree char  *workspace = sandbox_bubblewrap_sources_resolve (workspace_path);
-  g_auto (SandboxBubblewrapFd) fd = open (workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-  if (fd < 0)
-    {
-      sandbox_bubblewrap_source_fail (error, sandbox_bubblewrap_source_get_code (errno), workspace_path, "cannot be opened");
-      return FALSE;
-    }
-  if (!sandbox_bubblewrap_source_check_proc (workspace, fd, error))
-    return FALSE;
-
-  for (guint i = 0; i < G_N_ELEMENTS (kept); i++)
-    {
-      if (kept[i] != NULL && sandbox_bubblewrap_source_is_within (kept[i], workspace))
-        {
-          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
-                       "The workspace “%s” has “%s” below it, which is for all sessions", workspace, kept[i]);
-          return FALSE;
-        }
-    }
-
-  return TRUE;
-}
-
 /* Whether @path, which has no link in it, is the directory @above or below it, by whatever name that is mounted. */
 static gboolean
 sandbox_bubblewrap_source_is_below (const char        *path,
@@ -319,6 +288,42 @@ sandbox_bubblewrap_source_is_below (const char        *path,
         return FALSE;
       *slash = '\0';
     }
+}
+
+/* It may be in the state directory, and not the other way round. */
+static gboolean
+sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
+                                            const char               *workspace_path,
+                                            GError                  **error)
+{
+  const char *const kept[] = { self->state_directory, SANDBOX_BUBBLEWRAP_CLAIMS };
+  g_autofree char  *workspace = sandbox_bubblewrap_sources_resolve (workspace_path);
+  g_auto (SandboxBubblewrapFd) fd = open (workspace, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat info;
+
+  if (fd < 0)
+    {
+      sandbox_bubblewrap_source_fail (error, sandbox_bubblewrap_source_get_code (errno), workspace_path, "cannot be opened");
+      return FALSE;
+    }
+  if (!sandbox_bubblewrap_source_check_proc (workspace, fd, error))
+    return FALSE;
+
+  /* A host that is root would hand over what all sandboxes, and the host, run. */
+  if (fstat (fd, &info) < 0 || sandbox_bubblewrap_source_is_below ("/usr", &info) || sandbox_bubblewrap_source_is_below ("/etc", &info))
+    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, workspace_path, "is of the system's own, and no workspace");
+
+  for (guint i = 0; i < G_N_ELEMENTS (kept); i++)
+    {
+      if (kept[i] != NULL && sandbox_bubblewrap_source_is_within (kept[i], workspace))
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                       "The workspace “%s” has “%s” below it, which is for all sessions", workspace, kept[i]);
+          return FALSE;
+        }
+    }
+
+  return TRUE;
 }
 
 /* What commands can write they can also replace by a link to anything of the host: the next session would open that

@@ -4,10 +4,9 @@
 
 #include "sandbox-bubblewrap-driver.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 
-/* A program that every root view has, to prove that one runs. */
-#define PROOF "true"
 /* A bwrap that does not know an option says so at once; one that hangs is not tried a second time. */
 #define REFUSAL_US (5 * G_USEC_PER_SEC)
 
@@ -150,15 +149,14 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
   proof = sandbox_session_run_finish (SANDBOX_SESSION (object), result, &error);
   if (proof != NULL && !sandbox_result_check (proof, &failed))
     g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The sandbox was built, but “%s” did not run in it: %s", PROOF, failed->message);
-
-  if (proof == NULL && error->domain == SANDBOX_ERROR && error->code != SANDBOX_ERROR_UNAVAILABLE)
-    g_prefix_error_literal (&error, "A first command did not run in the sandbox: ");
-
-  /* A custom view need not have any program. That one was looked for proves the rest. */
-  if (sandbox_profile_get_view (trial->profile) == SANDBOX_VIEW_CUSTOM &&
-      g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
-    g_clear_error (&error);
+                 "The sandbox was built, but no program runs in it: %s", failed->message);
+  /* That program is there for everybody, so it is its directory. */
+  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED))
+    {
+      g_clear_error (&error);
+      g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED,
+                   "Commands cannot enter the workspace directory “%s”: %s", sandbox_workspace_get_path (trial->workspace), g_strerror (EACCES));
+    }
 
   if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) &&
       g_get_monotonic_time () - trial->began_us < REFUSAL_US &&
@@ -176,7 +174,8 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
 static void
 sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
 {
-  const char *const argv[] = { PROOF, NULL };
+  /* No program of the view, of which there may be none, nor one that a command has left in the workspace */
+  const char *const argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "version", NULL };
   g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
   g_autoptr (SandboxSession) session = NULL;
   GError *error = NULL;

@@ -193,6 +193,43 @@ sandbox_agent_driver_start_cancelled_cb (SandboxRequest *request,
   sandbox_worker_invoke (sandbox_agent_driver_abort_cb, sandbox_agent_start_ref (start), sandbox_agent_start_unref);
 }
 
+/**
+ * sandbox_agent_driver_check_limits:
+ * @limits: (nullable): the limits of a profile or a command
+ * @error: return location for an error
+ *
+ * Checks that an agent can enforce these limits, for backends that refuse a session before it is created.
+ *
+ * Fails with %SANDBOX_ERROR_NOT_SUPPORTED, naming the first that no agent enforces.
+ *
+ * Returns: whether all can be enforced
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_agent_driver_check_limits (SandboxLimits *limits,
+                                   GError       **error)
+{
+  const char *what = NULL;
+
+  g_return_val_if_fail (limits == NULL || SANDBOX_IS_LIMITS (limits), FALSE);
+
+  if (limits == NULL)
+    return TRUE;
+
+  if (sandbox_limits_get_memory_bytes (limits) > 0)
+    what = "memory-bytes";
+  else if (sandbox_limits_get_tasks (limits) > 0)
+    what = "tasks";
+  else if (sandbox_limits_get_cpu_percent (limits) > 0)
+    what = "cpu-percent";
+
+  if (what != NULL)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The limit “%s” cannot be enforced here", what);
+
+  return what == NULL;
+}
+
 /* What no agent enforces is refused by name before anything starts. */
 static gboolean
 sandbox_agent_driver_check_command (SandboxAgentDriver *self,
@@ -203,16 +240,13 @@ sandbox_agent_driver_check_command (SandboxAgentDriver *self,
   SandboxLimits *own = sandbox_agent_driver_get_limits (self);
   const char    *what = NULL;
 
+  if (!sandbox_agent_driver_check_limits (limits, error))
+    return FALSE;
+
   if (sandbox_command_get_terminal (command))
     what = "terminal";
   else if (limits == NULL)
     return TRUE;
-  else if (sandbox_limits_get_memory_bytes (limits) > 0)
-    what = "memory-bytes limit";
-  else if (sandbox_limits_get_tasks (limits) > 0)
-    what = "tasks limit";
-  else if (sandbox_limits_get_cpu_percent (limits) > 0)
-    what = "cpu-percent limit";
   else if (sandbox_limits_get_tmp_bytes (limits) != sandbox_limits_get_tmp_bytes (own))
     what = "tmp-bytes limit of its own";
   else if (sandbox_limits_get_shm_bytes (limits) != sandbox_limits_get_shm_bytes (own))

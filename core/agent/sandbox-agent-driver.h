@@ -54,4 +54,8 @@ const char *const *sandbox_agent_driver_get_environment (SandboxAgentDriver *sel
 SANDBOX_AVAILABLE_IN_1_0
 SandboxLimits *sandbox_agent_driver_get_limits (SandboxAgentDriver *self);
 
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_agent_driver_check_limits (SandboxLimits *limits,
+                                            GError       **error);
+
 G_END_DECLS

@@ -75,6 +75,22 @@ sandbox_workspace_init (SandboxWorkspace *self)
   self->fd = -1;
 }
 
+/* What is in there are no files, and tells of the whole host. */
+static gboolean
+sandbox_workspace_is_kernels (const struct statfs *system)
+{
+  static const guint32 magics[] = {
+    PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
+    SECURITYFS_MAGIC, BPF_FS_MAGIC, DEVPTS_SUPER_MAGIC
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (magics); i++)
+    if ((guint32) system->f_type == magics[i])
+      return TRUE;
+
+  return FALSE;
+}
+
 /**
  * sandbox_workspace_new:
  * @path: (type filename): an absolute path of the host
@@ -86,7 +102,7 @@ sandbox_workspace_init (SandboxWorkspace *self)
  * it is now, whatever later stands at @path. The owner of the directory becomes the owner of the
  * workspace.
  *
- * A path that is not absolute, the root directory of the host, and what is of its procfs are refused with
+ * A path that is not absolute, the root directory of the host, and what is of its procfs, sysfs or the like are refused with
  * %SANDBOX_ERROR_INVALID. Other errors are %SANDBOX_ERROR_NOT_FOUND, %SANDBOX_ERROR_DENIED, and
  * %SANDBOX_ERROR_PATH for what is no directory.
  *
@@ -128,10 +144,10 @@ sandbox_workspace_new (const char *path,
       return NULL;
     }
 
-  if (system.f_type == PROC_SUPER_MAGIC)
+  if (sandbox_workspace_is_kernels (&system))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
-                   "The workspace directory “%s” is of this host's procfs", path);
+                   "The workspace directory “%s” is of the kernel's own (procfs, sysfs or the like)", path);
       return NULL;
     }
 

@@ -380,6 +380,9 @@ test_workspace (Launch       *self,
     { "/", SANDBOX_ERROR_INVALID },
     { "/proc", SANDBOX_ERROR_INVALID },
     { "/proc/self/fdinfo", SANDBOX_ERROR_INVALID },
+    { "/sys", SANDBOX_ERROR_INVALID },
+    { "/usr", SANDBOX_ERROR_INVALID },
+    { "/etc", SANDBOX_ERROR_INVALID },
     { closed, SANDBOX_ERROR_DENIED },
   };
 

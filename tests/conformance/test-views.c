@@ -897,6 +897,52 @@ test_required (TestSandbox  *self,
   test_remove_tree (top);
 }
 
+static void
+test_refused_wishes (TestSandbox  *self,
+                     gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) secrets = new_profile (SANDBOX_VIEW_SYSTEM);
+  g_autoptr (SandboxProfile) memory = sandbox_profile_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  SandboxProfile *profiles[] = { secrets, memory };
+
+  g_test_summary ("A probe says of a profile that cannot be had what a create of it says");
+
+  sandbox_profile_set_required (secrets, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN);
+  sandbox_limits_set_memory_bytes (limits, 1 << 20);
+  sandbox_profile_set_limits (memory, limits);
+  for (guint i = 0; i < G_N_ELEMENTS (profiles); i++)
+    {
+      g_autoptr (SandboxReport) report = NULL;
+      g_autoptr (SandboxHandle) handle = NULL;
+      g_autoptr (GError) error = NULL;
+
+      report = sandbox_backend_probe (self->backend, profiles[i], NULL, &error);
+      g_assert_no_error (error);
+      g_assert_cmpint (sandbox_report_get_grade (report), ==, SANDBOX_GRADE_UNAVAILABLE);
+      handle = test_create_for (self, profiles[i], &error);
+      g_assert_null (handle);
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+      g_assert_cmpstr (error->message, ==, sandbox_report_get_reason (report));
+    }
+}
+
+static void
+test_planted_proof (TestSandbox  *self,
+                    gconstpointer unused)
+{
+  static const char *const environment[] = { "PATH=/workspace/bin:/usr/bin:/bin", NULL };
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("What a command leaves in the workspace decides nothing about later sessions, whatever PATH they have");
+
+  sandbox_profile_set_environment (profile, environment);
+  test_use_profile (self, profile);
+  test_assert_sh (self, "mkdir bin && for i in true sandbox-agent; do printf '#!/bin/sh\nexit 1\n' >bin/$i; chmod +x bin/$i; done", "");
+  test_use_profile (self, profile);
+  test_assert_sh (self, "rm -r bin; echo done", "done\n");
+}
+
 #define ADD(path, func) g_test_add ("/views/" path, TestSandbox, NULL, test_profile_set_up, func, test_profile_tear_down)
 
 int
@@ -939,6 +985,8 @@ main (int    argc,
   ADD ("proc/refused", test_proc_refused);
   ADD ("plan", test_plan);
   ADD ("required", test_required);
+  ADD ("refused-wishes", test_refused_wishes);
+  ADD ("planted-proof", test_planted_proof);
   if (geteuid () == 0)
     {
       ADD ("root/unreadable-source", test_root_unreadable_source);

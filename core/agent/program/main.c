@@ -3,10 +3,16 @@
  * sandbox-agent launch PARENT_PID UID GID EXEC_FD KEEP ARGV0 [ARG...]   on the host, before bwrap
  * sandbox-agent init FD                                                 process 1 of a sandbox
  * sandbox-agent probe                                                   what the kernel lets this user do
+ * sandbox-agent version                                                 the version of the protocol; proves that a program runs
  */
 #include "agent.h"
 
 #include <string.h>
+#include <unistd.h>
+
+#define STRINGIFY(value) #value
+#define VERSION_LINE(value) STRINGIFY (value) "\n"
+#define AGENT_VERSION_LINE VERSION_LINE (SANDBOX_AGENT_VERSION)
 
 int
 main (int    argc,
@@ -18,5 +24,7 @@ main (int    argc,
     agent_init (argc - 2, argv + 2);
   if (argc > 1 && strcmp (argv[1], "probe") == 0)
     agent_probe (argc - 2);
+  if (argc == 2 && strcmp (argv[1], "version") == 0)
+    return write (STDOUT_FILENO, AGENT_VERSION_LINE, sizeof AGENT_VERSION_LINE - 1) < 0;
   return AGENT_EXIT_FAILURE;
 }
