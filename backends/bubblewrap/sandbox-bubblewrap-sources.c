@@ -117,8 +117,8 @@ sandbox_bubblewrap_source_check_proc (const char *path,
   if (info.f_type == PROC_SUPER_MAGIC)
     return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "is of the host's procfs");
 
-  if (!g_file_get_contents ("/proc/self/mountinfo", &mounts, NULL, error))
-    return FALSE;
+  if (!g_file_get_contents ("/proc/self/mountinfo", &mounts, NULL, NULL))
+    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_UNAVAILABLE, "/proc/self/mountinfo", "cannot be read");
   lines = g_strsplit (mounts, "\n", -1);
   for (guint i = 0; lines[i] != NULL; i++)
     {
