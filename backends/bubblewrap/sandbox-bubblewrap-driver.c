@@ -124,16 +124,6 @@ sandbox_bubblewrap_driver_read (SandboxDriver  *driver,
   return sandbox_workspace_read (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, offset, max, request, error);
 }
 
-static gboolean
-sandbox_bubblewrap_driver_is_within (const char *path,
-                                     const char *directory)
-{
-  const gsize length = strlen (directory);
-
-  return g_str_equal (directory, ".") ||
-         (strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/'));
-}
-
 /* The mount that protects something for a running command goes when the host puts something else there. So the host
  * does not, by way of this session; nor with what is above or below. */
 static gboolean
@@ -145,8 +135,8 @@ sandbox_bubblewrap_driver_check_change (SandboxDriver *driver,
 
   for (guint i = 0; self->protections[i] != NULL; i++)
     {
-      if (!sandbox_bubblewrap_driver_is_within (path, self->protections[i]) &&
-          !sandbox_bubblewrap_driver_is_within (self->protections[i], path))
+      if (!g_str_equal (path, ".") && !sandbox_bubblewrap_plan_is_within (path, self->protections[i]) &&
+          !sandbox_bubblewrap_plan_is_within (self->protections[i], path))
         continue;
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED,
                    "“%s” stays as it is in this session: its profile protects “%s”", path, self->protections[i]);

@@ -87,14 +87,14 @@ sandbox_bubblewrap_plan_get_roots (SandboxView view)
     }
 }
 
-/* Whether @path is @directory or below; both are absolute and in one spelling. */
-static gboolean
+gboolean
 sandbox_bubblewrap_plan_is_within (const char *path,
                                    const char *directory)
 {
   gsize length = strlen (directory);
 
-  return strncmp (path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+  return strncmp (path, directory, length) == 0 &&
+         (directory[length - 1] == '/' || path[length] == '\0' || path[length] == '/');
 }
 
 gboolean

@@ -112,6 +112,10 @@ typedef struct
   guint      n_slots;
 } SandboxBubblewrapPlan;
 
+/* Whether @path is @directory or below; both have one spelling, and the same beginning. */
+gboolean sandbox_bubblewrap_plan_is_within (const char *path,
+                                            const char *directory);
+
 /* The directories of the host that a view shows, each with what is below; ends with NULL. */
 const char *const *sandbox_bubblewrap_plan_get_roots (SandboxView view);
 

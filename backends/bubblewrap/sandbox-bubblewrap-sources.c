@@ -58,16 +58,6 @@ sandbox_bubblewrap_source_get_code (int errsv)
                                              : SANDBOX_ERROR_UNAVAILABLE;
 }
 
-static gboolean
-sandbox_bubblewrap_source_is_within (const char *path,
-                                     const char *directory)
-{
-  gsize length = strlen (directory);
-
-  return strncmp (path, directory, length) == 0 &&
-         (directory[length - 1] == '/' || path[length] == '\0' || path[length] == '/');
-}
-
 /* Whether commands that run as @identity have these rights, of 7. They are in no other group than their own. */
 static gboolean
 sandbox_bubblewrap_source_allows (const struct stat         *info,
@@ -129,7 +119,7 @@ sandbox_bubblewrap_source_check_proc (const char *path,
       if (g_strv_length (words) < 7 || type == NULL || !g_str_has_prefix (type + 3, "proc "))
         continue;
       target = g_strcompress (words[4]);
-      if (sandbox_bubblewrap_source_is_within (target, path))
+      if (sandbox_bubblewrap_plan_is_within (target, path))
         return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "has a procfs of the host below it");
     }
 
@@ -143,7 +133,7 @@ sandbox_bubblewrap_source_check_apart (const char *path,
                                        const char *problem,
                                        GError    **error)
 {
-  if (other == NULL || (!sandbox_bubblewrap_source_is_within (path, other) && !sandbox_bubblewrap_source_is_within (other, path)))
+  if (other == NULL || (!sandbox_bubblewrap_plan_is_within (path, other) && !sandbox_bubblewrap_plan_is_within (other, path)))
     return TRUE;
 
   return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, problem);
@@ -315,7 +305,7 @@ sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
 
   for (guint i = 0; i < G_N_ELEMENTS (kept); i++)
     {
-      if (kept[i] != NULL && sandbox_bubblewrap_source_is_within (kept[i], workspace))
+      if (kept[i] != NULL && sandbox_bubblewrap_plan_is_within (kept[i], workspace))
         {
           g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
                        "The workspace “%s” has “%s” below it, which is for all sessions", workspace, kept[i]);
