@@ -49,6 +49,11 @@ void sandbox_lease_free (SandboxLease *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxLease, sandbox_lease_free)
 
+/* A lock of the open file description, of type F_WRLCK, F_RDLCK or F_UNLCK, without waiting. By errno: EAGAIN when somebody
+ * else has one that forbids it. */
+gboolean sandbox_lease_lock (int fd,
+                             int type);
+
 /* What stands in the file; a pid of 0 says nobody. Open for tests. */
 #define SANDBOX_LEASE_BOOT_LENGTH 36
 #define SANDBOX_LEASE_TOKEN_LENGTH 64

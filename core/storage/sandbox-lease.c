@@ -102,8 +102,7 @@ sandbox_lease_open (int          directory,
   return problem == NULL || sandbox_lease_fail_corrupt (error, name, problem);
 }
 
-/* EAGAIN when somebody else has a lock that forbids this one. */
-static gboolean
+gboolean
 sandbox_lease_lock (int fd,
                     int type)
 {
