@@ -46,6 +46,20 @@ sandbox_bubblewrap_restrictions_get (SandboxProfile       *profile,
   return restrictions;
 }
 
+/* By the names that profiles in JSON have for them */
+static char *
+sandbox_bubblewrap_restrictions_to_names (SandboxRestrictions restrictions)
+{
+  g_autoptr (GFlagsClass) flags = g_type_class_ref (SANDBOX_TYPE_RESTRICTIONS);
+  g_autoptr (GString) names = g_string_new (NULL);
+
+  for (guint i = 0; i < flags->n_values; i++)
+    if ((restrictions & flags->values[i].value) != 0)
+      g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", flags->values[i].value_nick);
+
+  return g_string_free (g_steal_pointer (&names), FALSE);
+}
+
 gboolean
 sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
                                        SandboxProfile       *profile,
@@ -58,7 +72,7 @@ sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
   if (missing == SANDBOX_RESTRICTIONS_NONE)
     return TRUE;
 
-  names = g_flags_to_string (SANDBOX_TYPE_RESTRICTIONS, missing);
+  names = sandbox_bubblewrap_restrictions_to_names (missing);
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
                "What is required cannot be enforced with this network policy, view and mounts: %s", names);
 

@@ -79,7 +79,7 @@ sandbox_admission_take (SandboxAdmission *self,
 
   if (!free_place)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
-                 "All %u places for commands are taken", limit);
+                 "All %u places of the backend (max-concurrent-commands) are taken", limit);
 
   return free_place;
 }

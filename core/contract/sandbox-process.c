@@ -188,6 +188,19 @@ sandbox_process_free_source (gpointer data)
   g_source_unref (data);
 }
 
+/* The limit that ended the command: what its driver told, or what the library itself holds it to. */
+static guint64
+sandbox_process_get_limit_locked (SandboxProcessPrivate *priv)
+{
+  if (priv->limit_value > 0 || !priv->has_reason || priv->command == NULL)
+    return priv->limit_value;
+
+  if (priv->reason == SANDBOX_OUTCOME_TIMED_OUT)
+    return sandbox_command_get_timeout_ms (priv->command);
+
+  return priv->reason == SANDBOX_OUTCOME_OUTPUT_LIMIT ? sandbox_command_get_max_output (priv->command) : 0;
+}
+
 static SandboxResult *
 sandbox_process_build_result_locked (SandboxProcessPrivate *priv)
 {
@@ -199,7 +212,7 @@ sandbox_process_build_result_locked (SandboxProcessPrivate *priv)
     .user_time_us = priv->user_time_us,
     .system_time_us = priv->system_time_us,
     .peak_memory_bytes = priv->peak_memory_bytes,
-    .limit_value = priv->limit_value,
+    .limit_value = sandbox_process_get_limit_locked (priv),
     .limit_peak = priv->limit_peak,
   };
 
@@ -336,8 +349,6 @@ sandbox_process_set_reason (SandboxProcess *self,
     {
       priv->has_reason = TRUE;
       priv->reason = reason;
-      if (reason == SANDBOX_OUTCOME_OUTPUT_LIMIT && priv->command != NULL)
-        priv->limit_value = sandbox_command_get_max_output (priv->command);
     }
   g_mutex_unlock (&priv->lock);
 

@@ -617,7 +617,7 @@ sandbox_request_dispatched (SandboxRequest *self,
     {
       if (error == NULL)
         error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
-                                     "The driver raised an exception");
+                                     "The driver returned FALSE without an error, or raised an exception");
       sandbox_request_settle (self, NULL, error);
       return;
     }

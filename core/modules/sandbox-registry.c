@@ -40,7 +40,8 @@ struct _SandboxRegistry
   GRecMutex  adding; /* held while something is added and announced; recursive for the sake of handlers */
   GMutex     lock;
   GPtrArray *infos;   /* SandboxBackendInfo, sorted; guarded by lock */
-  GString   *refused; /* why folders that exist were not looked into; guarded by lock */
+  GString   *looked;  /* the folders that were looked into; guarded by lock */
+  GString   *refused; /* why others were not; guarded by lock */
 };
 
 static GType
@@ -87,6 +88,7 @@ sandbox_registry_finalize (GObject *object)
   SandboxRegistry *self = SANDBOX_REGISTRY (object);
 
   g_ptr_array_unref (self->infos);
+  g_string_free (self->looked, TRUE);
   g_string_free (self->refused, TRUE);
   g_mutex_clear (&self->lock);
   g_rec_mutex_clear (&self->adding);
@@ -106,6 +108,7 @@ sandbox_registry_init (SandboxRegistry *self)
   g_rec_mutex_init (&self->adding);
   g_mutex_init (&self->lock);
   self->infos = g_ptr_array_new_with_free_func (g_object_unref);
+  self->looked = g_string_new (NULL);
   self->refused = g_string_new (NULL);
 }
 
@@ -149,17 +152,22 @@ sandbox_registry_take (SandboxRegistry    *self,
 /* A folder that is not looked into is not worth an error, until something is not found. */
 static void
 sandbox_registry_note_refused (SandboxRegistry *self,
-                               const char      *directory,
                                const GError    *error)
 {
-  g_autoptr (GMutexLocker) locker = NULL;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
   g_debug ("%s", error->message);
-  if (!g_file_test (directory, G_FILE_TEST_EXISTS))
-    return;
-
-  locker = g_mutex_locker_new (&self->lock);
   g_string_append_printf (self->refused, ". %s", error->message);
+}
+
+static void
+sandbox_registry_note_looked (SandboxRegistry *self,
+                              const char      *directory)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autofree char *display = g_filename_display_name (directory);
+
+  g_string_append_printf (self->looked, "%s%s", self->looked->len > 0 ? ", " : "", display);
 }
 
 /* Adds what is in a folder, and tells how many that were. A folder that is not to be trusted is as if
@@ -178,9 +186,10 @@ sandbox_registry_scan (SandboxRegistry *self,
 
   if (dir == NULL)
     {
-      sandbox_registry_note_refused (self, directory, error);
+      sandbox_registry_note_refused (self, error);
       return 0;
     }
+  sandbox_registry_note_looked (self, directory);
 
   while ((name = g_dir_read_name (dir)) != NULL)
     {
@@ -377,14 +386,22 @@ sandbox_registry_add_search_path (SandboxRegistry *self,
     g_list_model_items_changed (G_LIST_MODEL (self), 0, n_items - added, n_items);
 }
 
+/* With what there is instead, and where it was looked for */
 static void
 sandbox_registry_set_not_found (SandboxRegistry *self,
                                 const char      *message,
                                 GError         **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+  g_autoptr (GString) known = g_string_new (NULL);
 
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "%s%s", message, self->refused->str);
+  for (guint i = 0; i < self->infos->len; i++)
+    g_string_append_printf (known, "%s%s", i > 0 ? ", " : "",
+                            sandbox_backend_info_get_name (g_ptr_array_index (self->infos, i)));
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "%s. Known: %s. Looked in: %s%s", message,
+               known->len > 0 ? known->str : "nothing",
+               self->looked->len > 0 ? self->looked->str : "no folder", self->refused->str);
 }
 
 static SandboxBackendInfo *
@@ -397,7 +414,7 @@ sandbox_registry_lookup_backend (SandboxRegistry *self,
 
   if (info == NULL)
     {
-      message = g_strdup_printf ("There is no backend %s", name);
+      message = g_strdup_printf ("There is no backend “%s”", name);
       sandbox_registry_set_not_found (self, message, error);
       return NULL;
     }

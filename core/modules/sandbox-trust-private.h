@@ -17,7 +17,7 @@ gboolean sandbox_trust_is_secure (void);
 const char *sandbox_trust_variable (const char *value,
                                     gboolean    secure);
 
-/* The folders of a colon separated list: absolute ones only, in order. */
+/* The folders of a colon separated list, in order. */
 char **sandbox_trust_split_path (const char *value);
 
 gboolean sandbox_trust_directory (const char *path,

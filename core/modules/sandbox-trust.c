@@ -33,12 +33,8 @@ sandbox_trust_split_path (const char *value)
   g_auto (GStrv) parts = g_strsplit (value != NULL ? value : "", ":", -1);
 
   for (guint i = 0; parts[i] != NULL; i++)
-    {
-      if (g_path_is_absolute (parts[i]))
-        g_strv_builder_add (builder, parts[i]);
-      else if (*parts[i] != '\0')
-        g_debug ("No modules from %s: the path is not absolute", parts[i]);
-    }
+    if (*parts[i] != '\0')
+      g_strv_builder_add (builder, parts[i]);
 
   return g_strv_builder_end (builder);
 }
@@ -90,6 +86,10 @@ sandbox_trust_directory (const char *path,
   char       *real = NULL;
   gboolean    trusted = FALSE;
   struct stat st;
+
+  /* Another one depends on where the program stands. */
+  if (!g_path_is_absolute (path))
+    return sandbox_trust_fail (error, path, "the path is not absolute");
 
   if (stat (path, &st) != 0)
     return sandbox_trust_fail (error, path, g_strerror (errno));

@@ -227,7 +227,8 @@ sandbox_session_read_text_finish (SandboxSession *self,
   if (size > 0 && !g_utf8_validate_len (data, size, NULL))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
-                   "Cannot read “%s” as text: it is not UTF-8", read->path);
+                   "Cannot read “%s” as text: it %s",
+                   read->path, memchr (data, '\0', size) != NULL ? "has a NUL byte" : "is not UTF-8");
       return NULL;
     }
 

@@ -951,6 +951,7 @@ test_time (Fixture      *fixture,
   sandbox_command_set_timeout_ms (taken, 300);
   timed = run (fixture, taken);
   g_assert_cmpint (sandbox_result_get_outcome (timed), ==, SANDBOX_OUTCOME_TIMED_OUT);
+  g_assert_cmpuint (sandbox_result_get_limit_value (timed), ==, 300);
   g_assert_cmpint (g_get_monotonic_time () - before, >=, 290000);
   g_assert_cmpint (g_get_monotonic_time () - before, <, 10 * G_USEC_PER_SEC);
 

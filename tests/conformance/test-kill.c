@@ -184,6 +184,7 @@ test_timeout (TestSandbox  *self,
         g_assert_cmpint (sandbox_result_get_exit_status (result), ==, -1);
         g_assert_cmpuint (sandbox_result_get_wall_time_us (result), >=, timeouts[i] * 1000);
         g_assert_cmpuint (sandbox_result_get_wall_time_us (result), <, timeouts[i] * 1000 + 2 * G_USEC_PER_SEC);
+        g_assert_cmpuint (sandbox_result_get_limit_value (result), ==, timeouts[i]);
         g_assert_false (sandbox_result_check (result, &error));
         g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
         g_assert_cmpuint (test_marker_count (marker), ==, 0);

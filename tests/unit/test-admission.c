@@ -21,7 +21,8 @@ test_take (void)
 
   g_assert_false (sandbox_admission_take (admission, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY);
-  g_assert_nonnull (strstr (error->message, "8"));
+  g_assert_nonnull (strstr (error->message, "8 places"));
+  g_assert_nonnull (strstr (error->message, "max-concurrent-commands"));
   g_assert_false (sandbox_admission_take (admission, NULL));
 
   sandbox_admission_give (admission);

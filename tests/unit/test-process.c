@@ -321,6 +321,7 @@ test_timeout (void)
   g_test_summary ("A command that takes too long is killed, without asking it first");
 
   g_assert_cmpint (wait_outcome (test), ==, SANDBOX_OUTCOME_TIMED_OUT);
+  g_assert_cmpuint (sandbox_result_get_limit_value (sandbox_process_get_result (SANDBOX_PROCESS (test))), ==, 100);
   g_assert_cmpint (test->kills, ==, 1);
   g_assert_cmpint (test->terms, ==, 0);
   g_assert_cmpint (test->killed_us - before, >=, 90000);

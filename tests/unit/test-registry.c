@@ -403,15 +403,17 @@ test_trust_variable (void)
 static void
 test_trust_split (void)
 {
-  static const char *const expected[] = { "/a", "/b/c", NULL };
+  static const char *const expected[] = { "modules", "/a", "./x", "../y", "/b/c", NULL };
   g_auto (GStrv) parts = sandbox_trust_split_path ("modules:/a::./x:../y:/b/c:");
   g_auto (GStrv) none = sandbox_trust_split_path (NULL);
-  g_auto (GStrv) relative = sandbox_trust_split_path ("modules");
+  g_autoptr (GError) error = NULL;
 
   g_test_summary ("Only absolute folders count: another depends on where the program stands");
   g_assert_cmpstrv (parts, expected);
   g_assert_cmpuint (g_strv_length (none), ==, 0);
-  g_assert_cmpuint (g_strv_length (relative), ==, 0);
+  g_assert_false (sandbox_trust_directory ("modules", &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE);
+  g_assert_nonnull (strstr (error->message, "from modules: the path is not absolute"));
 }
 
 static void
@@ -427,6 +429,9 @@ test_trust_environment (void)
   g_autoptr (SandboxRegistry) relative = NULL;
   g_autoptr (SandboxBackendInfo) info = NULL;
   g_autofree char *base = g_path_get_basename (folder);
+  g_autofree char *looked = NULL;
+  g_autofree char *not_looked = NULL;
+  g_autoptr (GError) error = NULL;
 
   g_assert_cmpint (g_chmod (open, 0777), ==, 0);
   g_assert_true (g_setenv ("SANDBOX_MODULE_PATH", path, TRUE));
@@ -443,6 +448,16 @@ test_trust_environment (void)
   g_assert_cmpint (chdir (here), ==, 0);
   g_assert_null (sandbox_registry_lookup (relative, "test-mine"));
   g_unsetenv ("SANDBOX_MODULE_PATH");
+
+  g_test_message ("Who misses a name is told which there are, where they were looked for, and where not and why");
+  looked = g_strdup_printf ("Looked in: %s", folder);
+  not_looked = g_strdup_printf ("from %s: others can write to it", open);
+  g_assert_null (sandbox_registry_create_backend (registry, "nope", NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  g_assert_nonnull (strstr (error->message, "no backend “nope”. Known: test-mine"));
+  g_assert_nonnull (strstr (error->message, looked));
+  g_assert_nonnull (strstr (error->message, not_looked));
+  g_assert_nonnull (strstr (error->message, "from tests: the path is not absolute"));
 
   remove_folder (open);
   remove_folder (folder);

@@ -440,6 +440,7 @@ test_text (Fixture      *fixture,
       g_assert_true (sandbox_session_write_bytes (fixture->session, "bad", bytes, NULL, &error));
       g_assert_null (sandbox_session_read_text (fixture->session, "bad", NULL, &error));
       g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+      g_assert_nonnull (strstr (error->message, memchr (bad[i].data, '\0', bad[i].size) != NULL ? "has a NUL byte" : "is not UTF-8"));
       g_clear_error (&error);
       read = sandbox_session_read_bytes (fixture->session, "bad", NULL, &error);
       g_assert_no_error (error);
