@@ -15,6 +15,41 @@ G_DEFINE_DYNAMIC_TYPE_EXTENDED (ExampleBackend, example_backend, SANDBOX_TYPE_BA
                                 {})
 /* clang-format on */
 
+/* What is enforced here, and so all that may be promised: there is no network and nothing of the host, and files are in
+ * memory. Of processes nothing is said, as there are none. */
+#define EXAMPLE_RESTRICTIONS                                                   \
+ (SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED | \
+  SANDBOX_RESTRICTIONS_SECRETS_HIDDEN)
+
+/* What is not enforced is refused by name, and a profile as well: passing over what it asks for would promise it. */
+static gboolean
+example_backend_check (SandboxProfile     *profile,
+                       SandboxRestrictions required,
+                       GError            **error)
+{
+  SandboxRestrictions missing = required & ~EXAMPLE_RESTRICTIONS;
+  g_autoptr (GFlagsClass) flags = NULL;
+  g_autoptr (GString) names = NULL;
+
+  if (profile != NULL)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The example takes no profile");
+      return FALSE;
+    }
+
+  if (missing == SANDBOX_RESTRICTIONS_NONE)
+    return TRUE;
+
+  flags = g_type_class_ref (SANDBOX_TYPE_RESTRICTIONS);
+  names = g_string_new (NULL);
+  for (guint i = 0; i < flags->n_values; i++)
+    if ((missing & flags->values[i].value) != 0)
+      g_string_append_printf (names, " %s", flags->values[i].value_nick);
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The example does not enforce%s", names->str);
+
+  return FALSE;
+}
+
 /* A real backend tries here what it needs of the host, and adds a step for each. */
 static gboolean
 example_backend_probe (SandboxBackend *backend,
@@ -25,12 +60,12 @@ example_backend_probe (SandboxBackend *backend,
   g_autoptr (SandboxReport) report = sandbox_report_new (SANDBOX_GRADE_PARTIAL);
   g_autoptr (SandboxReportStep) step = sandbox_report_step_new ("memory", TRUE);
 
+  if (!example_backend_check (profile, SANDBOX_RESTRICTIONS_NONE, error))
+    return FALSE;
+
   sandbox_report_add_step (report, step);
   sandbox_report_add_gap (report, "No command can be run.");
-  /* Nothing runs, so nothing gets out. */
-  sandbox_report_set_restrictions (report,
-                                   SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
-                                       SANDBOX_RESTRICTIONS_SECRETS_HIDDEN | SANDBOX_RESTRICTIONS_PROCESS_CONTAINED);
+  sandbox_report_set_restrictions (report, EXAMPLE_RESTRICTIONS);
   sandbox_request_return_object (request, G_OBJECT (report));
 
   return TRUE;
@@ -53,7 +88,8 @@ example_backend_create_driver (SandboxBackend       *backend,
       return FALSE;
     }
 
-  if (!example_driver_check_network (network, error))
+  if (!example_backend_check (sandbox_create_options_get_profile (options), sandbox_create_options_get_required (options), error) ||
+      !example_driver_check_network (network, error))
     return FALSE;
 
   driver = g_object_new (EXAMPLE_TYPE_DRIVER, NULL);

@@ -81,6 +81,38 @@ test_refusals (void)
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED);
 }
 
+/* What the example cannot promise, it must not seem to accept. */
+static void
+test_promises (void)
+{
+  const SandboxRestrictions kept = SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
+                                   SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
+  g_autoptr (SandboxBackend) backend = make_backend ();
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+
+  sandbox_create_options_set_required (options, kept);
+  handle = sandbox_backend_create (backend, options, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (handle);
+
+  sandbox_create_options_set_required (options, kept | SANDBOX_RESTRICTIONS_PROCESS_CONTAINED);
+  g_assert_null (sandbox_backend_create (backend, options, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (g_strrstr (error->message, "process-contained"));
+  g_clear_error (&error);
+
+  sandbox_create_options_set_required (options, SANDBOX_RESTRICTIONS_NONE);
+  sandbox_create_options_set_profile (options, profile);
+  g_assert_null (sandbox_backend_create (backend, options, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_clear_error (&error);
+  g_assert_null (sandbox_backend_probe (backend, profile, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -90,6 +122,7 @@ main (int    argc,
   g_test_add_func ("/example/probe", test_probe);
   g_test_add_func ("/example/files", test_files);
   g_test_add_func ("/example/refusals", test_refusals);
+  g_test_add_func ("/example/promises", test_promises);
 
   return g_test_run ();
 }

@@ -4,6 +4,7 @@
 
 Installs this build into a folder of its own, lets pkg-config find it there as if that were its prefix, builds a copy of
 examples/backend-module with nothing else, runs its tests, installs it, and runs them again with what was installed.
+Before that it does the same without installing anything, as `./dev run` lets one do.
 """
 
 import os
@@ -47,13 +48,18 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix='sandbox-backend-module-') as name:
         folder = Path(name)
+        shutil.copytree(source / 'examples' / 'backend-module', folder / 'module')
         env['PKG_CONFIG_PATH'] = str(stage(meson, build, folder / 'stage', env))
         env['LD_LIBRARY_PATH'] = run('pkg-config', '--variable=libdir', PACKAGE, env=env)
         modules = Path(run('pkg-config', '--variable=moduledir', PACKAGE, env=env))
         if folder not in modules.parents or run('pkg-config', '--variable=abi_version', PACKAGE, env=env) != '1':
             sys.exit(f'{PACKAGE} tells a wrong moduledir or abi_version')
 
-        shutil.copytree(source / 'examples' / 'backend-module', folder / 'module')
+        devenv = [meson, 'devenv', '-C', build, '-w', folder, meson]
+        run(*devenv, 'setup', folder / 'uninstalled', folder / 'module', '--werror', env=clean_environment())
+        run(*devenv, 'compile', '-C', folder / 'uninstalled', env=clean_environment())
+        run(*devenv, 'test', '-C', folder / 'uninstalled', '--print-errorlogs', env=clean_environment())
+
         target = folder / 'build'
         run(meson, 'setup', target, folder / 'module', '--werror', env=env)
         run(meson, 'compile', '-C', target, env=env)
