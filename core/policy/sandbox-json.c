@@ -3,6 +3,7 @@
 #include "sandbox-json-private.h"
 
 #include "sandbox-error.h"
+#include "sandbox-paths-private.h"
 
 #include <errno.h>
 #include <string.h>
@@ -228,11 +229,29 @@ sandbox_json_check (const char *text,
 
   for (at = text; at < reader.place; at++)
     line += *at == '\n' ? 1 : 0;
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s is no strict JSON: line %u has %s",
-               what, line, reader.problem);
+  if (*sandbox_json_skip (text) == '\0')
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s is no JSON: the text is empty", what);
+  else
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s is no strict JSON: line %u has %s%s",
+                 what, line, reader.problem, *reader.place == '\0' ? "; the text ends early" : "");
 
   return reader.problem;
 }
+
+typedef struct
+{
+  GHashTable *members; /* of each object that is being read, its names so far */
+  char       *twice;   /* the first name that an object has twice */
+} SandboxJsonNames;
+
+static void
+sandbox_json_names_clear (SandboxJsonNames *self)
+{
+  g_clear_pointer (&self->members, g_hash_table_unref);
+  g_free (self->twice);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxJsonNames, sandbox_json_names_clear)
 
 /* json-glib keeps the last of several members of one name, and tells of each of them. */
 static void
@@ -241,10 +260,16 @@ sandbox_json_member_cb (JsonParser *parser,
                         const char *name,
                         gpointer    user_data)
 {
-  GHashTable *counts = user_data;
-  guint       count = GPOINTER_TO_UINT (g_hash_table_lookup (counts, object));
+  SandboxJsonNames *self = user_data;
+  GHashTable       *names = g_hash_table_lookup (self->members, object);
 
-  g_hash_table_insert (counts, object, GUINT_TO_POINTER (count + 1));
+  if (names == NULL)
+    {
+      names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+      g_hash_table_insert (self->members, object, names);
+    }
+  if (!g_hash_table_add (names, g_strdup (name)) && self->twice == NULL)
+    self->twice = sandbox_path_display (name);
 }
 
 static void
@@ -252,13 +277,10 @@ sandbox_json_object_end_cb (JsonParser *parser,
                             JsonObject *object,
                             gpointer    user_data)
 {
-  GHashTable *counts = user_data;
+  SandboxJsonNames *self = user_data;
 
-  /* What stays in the table has a name twice. Objects may be freed before the end, for one that is replaced;
-   * so only the mark counts. */
-  if (GPOINTER_TO_UINT (g_hash_table_lookup (counts, object)) != json_object_get_size (object))
-    g_hash_table_insert (counts, NULL, GUINT_TO_POINTER (1));
-  g_hash_table_remove (counts, object);
+  /* An object that is replaced is freed, and another one may then be in its place. */
+  g_hash_table_remove (self->members, object);
 }
 
 JsonNode *
@@ -267,7 +289,7 @@ sandbox_json_parse_object (const char *text,
                            const char *what,
                            GError    **error)
 {
-  g_autoptr (GHashTable) counts = g_hash_table_new (NULL, NULL);
+  g_auto (SandboxJsonNames) names = { NULL, NULL };
   g_autoptr (JsonParser) parser = NULL;
   g_autoptr (GError) failure = NULL;
 
@@ -280,17 +302,18 @@ sandbox_json_parse_object (const char *text,
   if (sandbox_json_check (text, what, error) != NULL)
     return NULL;
 
+  names.members = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_hash_table_unref);
   parser = json_parser_new_immutable ();
-  g_signal_connect (parser, "object-member", G_CALLBACK (sandbox_json_member_cb), counts);
-  g_signal_connect (parser, "object-end", G_CALLBACK (sandbox_json_object_end_cb), counts);
+  g_signal_connect (parser, "object-member", G_CALLBACK (sandbox_json_member_cb), &names);
+  g_signal_connect (parser, "object-end", G_CALLBACK (sandbox_json_object_end_cb), &names);
   if (!json_parser_load_from_data (parser, text, -1, &failure))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s is no strict JSON: %s", what, failure->message);
       return NULL;
     }
-  if (g_hash_table_size (counts) > 0)
+  if (names.twice != NULL)
     {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s has a name twice in one object", what);
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The %s has the name “%s” twice in one object", what, names.twice);
       return NULL;
     }
 

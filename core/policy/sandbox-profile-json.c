@@ -166,6 +166,97 @@ sandbox_profile_json_is_string (JsonNode *node)
   return JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING;
 }
 
+/* A value for a message; never one of an environment, which may be a secret */
+static char *
+sandbox_profile_json_show (GParamSpec *property,
+                           JsonNode   *node)
+{
+  g_autofree char *text = NULL;
+
+  if (JSON_NODE_HOLDS_OBJECT (node))
+    return g_strdup ("an object");
+  if (JSON_NODE_HOLDS_ARRAY (node))
+    return g_strdup (G_IS_PARAM_SPEC_FLAGS (property) || property->value_type == G_TYPE_STRV ? "an array of something else" : "an array");
+  if (property->value_type == G_TYPE_STRV)
+    return g_strdup ("something that is no array");
+  if (!sandbox_profile_json_is_string (node))
+    return json_to_string (node, FALSE);
+
+  text = sandbox_path_display (json_node_get_string (node));
+
+  return g_strdup_printf ("“%s”", text);
+}
+
+/* Adds the nicks of @klass as in "a, b or c", or those of flags as in "a, b, c". */
+static void
+sandbox_profile_json_add_nicks (GString *text,
+                                GType    type)
+{
+  g_autoptr (GTypeClass) klass = g_type_class_ref (type);
+
+  if (G_IS_ENUM_CLASS (klass))
+    {
+      const GEnumClass *values = G_ENUM_CLASS (klass);
+
+      for (guint i = 0; i < values->n_values; i++)
+        g_string_append_printf (text, "%s%s", i == 0 ? "" : i + 1 < values->n_values ? ", "
+                                                                                     : " or ",
+                                values->values[i].value_nick);
+      return;
+    }
+
+  for (guint i = 0, n = 0; i < G_FLAGS_CLASS (klass)->n_values; i++)
+    {
+      const GFlagsValue *value = &G_FLAGS_CLASS (klass)->values[i];
+
+      if (value->value != 0)
+        g_string_append_printf (text, "%s%s", n++ > 0 ? ", " : "", value->value_nick);
+    }
+}
+
+/* What the value of @property can be, for a message */
+static char *
+sandbox_profile_json_describe (GParamSpec *property)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  if (G_IS_PARAM_SPEC_UINT (property))
+    g_string_append_printf (text, "a number from %u to %u", G_PARAM_SPEC_UINT (property)->minimum, G_PARAM_SPEC_UINT (property)->maximum);
+  else if (G_IS_PARAM_SPEC_UINT64 (property))
+    g_string_append_printf (text, "a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+                            G_PARAM_SPEC_UINT64 (property)->minimum, G_PARAM_SPEC_UINT64 (property)->maximum);
+  else if (G_IS_PARAM_SPEC_BOOLEAN (property))
+    g_string_append (text, "true or false");
+  else if (G_IS_PARAM_SPEC_ENUM (property))
+    sandbox_profile_json_add_nicks (text, property->value_type);
+  else if (G_IS_PARAM_SPEC_FLAGS (property))
+    {
+      g_string_append (text, "an array, with each of these once at most: ");
+      sandbox_profile_json_add_nicks (text, property->value_type);
+    }
+  else if (property->value_type == G_TYPE_STRV)
+    g_string_append (text, "an array of strings");
+  else
+    g_string_append_printf (text, "a string%s", G_PARAM_SPEC_STRING (property)->default_value == NULL ? " or null" : "");
+
+  return g_string_free (g_steal_pointer (&text), FALSE);
+}
+
+static gboolean
+sandbox_profile_json_fail_value (GError    **error,
+                                 const char *where,
+                                 GParamSpec *property,
+                                 JsonNode   *node)
+{
+  g_autofree char *shown = sandbox_profile_json_show (property, node);
+  g_autofree char *allowed = sandbox_profile_json_describe (property);
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "In the profile, “%s%s” is %s; it can be %s",
+               where, property->name, shown, allowed);
+
+  return FALSE;
+}
+
 /* NULL unless @node is an array of strings. */
 static char **
 sandbox_profile_json_get_strings (JsonNode *node)
@@ -308,6 +399,7 @@ sandbox_profile_json_read_limits (SandboxProfile *self,
 /* Mounts do not change once they are made, so their members are read here. */
 static gboolean
 sandbox_profile_json_read_mount (SandboxProfile *self,
+                                 guint           index,
                                  JsonNode       *node,
                                  GError        **error)
 {
@@ -318,9 +410,11 @@ sandbox_profile_json_read_mount (SandboxProfile *self,
   g_auto (GValue) source = G_VALUE_INIT;
   g_auto (GValue) target = G_VALUE_INIT;
   g_auto (GValue) mode = G_VALUE_INIT;
+  g_autofree char *here = g_strdup_printf (MOUNTS "[%u]", index);
+  g_autofree char *where = g_strconcat (here, ".", NULL);
 
   if (object == NULL)
-    return sandbox_profile_json_fail (error, "", MOUNTS, "has something that is no object");
+    return sandbox_profile_json_fail (error, "", here, "is no object");
 
   g_value_init (&source, G_TYPE_STRING);
   g_value_init (&target, G_TYPE_STRING);
@@ -332,16 +426,17 @@ sandbox_profile_json_read_mount (SandboxProfile *self,
       GValue     *value = NULL;
 
       if (property == NULL)
-        return sandbox_profile_json_fail (error, MOUNTS ".", name->data, "is no member of a mount");
+        return sandbox_profile_json_fail (error, where, name->data, "is no member of a mount");
       if (g_str_equal (name->data, "source"))
         value = &source;
       else
         value = g_str_equal (name->data, "target") ? &target : &mode;
       if (!sandbox_profile_json_read_value (property, json_object_get_member (object, name->data), value))
-        return sandbox_profile_json_fail (error, MOUNTS ".", name->data, "has a value that it cannot have");
+        return sandbox_profile_json_fail_value (error, where, property, json_object_get_member (object, name->data));
     }
   if (g_value_get_string (&target) == NULL || !json_object_has_member (object, "mode"))
-    return sandbox_profile_json_fail (error, "", MOUNTS, "has a mount without a target or a mode");
+    return sandbox_profile_json_fail (error, "", here,
+                                      g_value_get_string (&target) == NULL ? "has no target" : "has no mode");
 
   mount = sandbox_mount_new (g_value_get_string (&source), g_value_get_string (&target), g_value_get_enum (&mode));
   sandbox_profile_add_mount (self, mount);
@@ -360,7 +455,7 @@ sandbox_profile_json_read_mounts (SandboxProfile *self,
     return sandbox_profile_json_fail (error, "", MOUNTS, "is no array");
   for (guint i = 0; i < json_array_get_length (array); i++)
     {
-      if (!sandbox_profile_json_read_mount (self, json_array_get_element (array, i), error))
+      if (!sandbox_profile_json_read_mount (self, i, json_array_get_element (array, i), error))
         return FALSE;
     }
 
@@ -399,7 +494,7 @@ sandbox_profile_json_read (GObject    *object,
 
       g_value_init (&value, property->value_type);
       if (!sandbox_profile_json_read_value (property, node, &value))
-        return sandbox_profile_json_fail (error, where, name->data, "has a value that it cannot have");
+        return sandbox_profile_json_fail_value (error, where, property, node);
       g_object_set_property (object, property->name, &value);
     }
 

@@ -372,7 +372,8 @@ test_json_strict (void)
     { " {\r\n\t\"view\" : \"custom\" } ", NULL },
     { "{\"limits\": null, \"self-exe\": null}", NULL },
     { "{\"required\": [\"network-denied\"], \"environment\": [\"A=\\ud83d\\ude00\"]}", NULL },
-    { "", "object" },
+    { "", "the text is empty" },
+    { " \n", "the text is empty" },
     { "[]", "object" },
     { "null", "object" },
     { "{} {}", "after the end" },
@@ -384,8 +385,8 @@ test_json_strict (void)
     { "// words\n{}", "object" },
     { "{\"view\": /* words */ \"system\"}", "no value" },
     { "var profile = {}", "object" },
-    { "{\"view\": \"system\"", "comma" },
-    { "{\"view\": \"sys", "without an end" },
+    { "{\"view\": \"system\"", "ends early" },
+    { "{\"view\": \"sys", "without an end; the text ends early" },
     { "{\"view\": \"a\nb\"}", "control character" },
     { "{\"view\": \"\\x41\"}", "escape" },
     { "{\"view\": \"\\u0000\"}", "NUL" },
@@ -397,26 +398,28 @@ test_json_strict (void)
     { "{\"guest-uid\": 1.}", "without an end" },
     { "{\"guest-uid\": NaN}", "no value" },
     { "{\"guest-uid\": 99999999999999999999}", "too large" },
-    { "{\"view\": \"system\", \"view\": \"minimal\"}", "twice" },
+    { "{\"view\": \"system\", \"view\": \"minimal\"}", "the name “view” twice" },
     { "{\"view\": \"system\", \"vi\\u0065w\": \"minimal\"}", "twice" },
-    { "{\"limits\": {\"tasks\": 1, \"tasks\": 2}, \"limits\": null}", "twice" },
+    { "{\"limits\": {\"tasks\": 1, \"tasks\": 2}, \"limits\": null}", "the name “tasks” twice" },
     { "{\"veiw\": \"system\"}", "“veiw”, which is unknown" },
     { "{\"guest_uid\": 1}", "“guest_uid”, which is unknown" },
+    { "{\"limits\": {\"tasks\": -1}}", "“limits.tasks” is -1" },
     { "{\"limits\": {\"cpu\": 1}}", "“limits.cpu”, which is unknown" },
     { "{\"limits\": []}", "limits" },
-    { "{\"view\": \"whole\"}", "view" },
-    { "{\"view\": 1}", "view" },
-    { "{\"view\": null}", "view" },
-    { "{\"guest-uid\": 65536}", "guest-uid" },
+    { "{\"view\": \"whole\"}", "“view” is “whole”; it can be minimal, system or custom" },
+    { "{\"view\": \"\\u001b[31m\"}", "“view” is “\\x1b[31m”" },
+    { "{\"view\": 1}", "“view” is 1; it can be minimal" },
+    { "{\"view\": null}", "“view” is null" },
+    { "{\"guest-uid\": 65536}", "“guest-uid” is 65536; it can be a number from 0 to 65535" },
     { "{\"guest-uid\": -1}", "guest-uid" },
     { "{\"guest-uid\": 4294967296}", "guest-uid" },
     { "{\"guest-uid\": 1.5}", "guest-uid" },
     { "{\"guest-uid\": \"1\"}", "guest-uid" },
-    { "{\"workspace-read-only\": 1}", "workspace-read-only" },
+    { "{\"workspace-read-only\": 1}", "it can be true or false" },
     { "{\"workspace-target\": null}", "workspace-target" },
     { "{\"workspace-target\": \"/\"}", "is the root" },
     { "{\"required\": \"network-denied\"}", "required" },
-    { "{\"required\": [\"none\"]}", "required" },
+    { "{\"required\": [\"none\"]}", "once at most: network-denied, write-contained" },
     { "{\"required\": [\"network-denied\", \"network-denied\"]}", "required" },
     { "{\"environment\": [1]}", "environment" },
     { "{\"environment\": {\"A\": \"1\"}}", "environment" },
@@ -426,8 +429,8 @@ test_json_strict (void)
     { "{\"mounts\": [1]}", "mounts" },
     { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\"}]}", "mode" },
     { "{\"mounts\": [{\"source\": \"/a\", \"mode\": \"read-only\"}]}", "target" },
-    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"ro\"}]}", "mounts.mode" },
-    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"read-only\", \"x\": 1}]}", "mounts.x" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"ro\"}]}", "“mounts[0].mode” is “ro”; it can be read-only, read-write or mask" },
+    { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/b\", \"mode\": \"read-only\", \"x\": 1}]}", "mounts[0].x" },
     { "{\"mounts\": [{\"source\": \"/a\", \"target\": \"/proc\", \"mode\": \"read-only\"}]}", "of their own" },
   };
 
@@ -451,6 +454,29 @@ test_json_strict (void)
       g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
       if (strstr (error->message, texts[i].words) == NULL)
         g_error ("“%s” does not say “%s”", error->message, texts[i].words);
+    }
+}
+
+static void
+test_json_secrets (void)
+{
+  static const char *const texts[] = {
+    "{\"environment\": \"TOKEN=hush\"}",
+    "{\"environment\": [\"TOKEN=hush\", 1]}",
+    "{\"environment\": {\"TOKEN\": \"hush\"}}",
+    "{\"environment\": [\"TOKEN=hush\"",
+    "{\"environment\": [\"1TOKEN=hush\"]}",
+  };
+
+  g_test_summary ("No message repeats a value of an environment");
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_assert_null (sandbox_profile_new_from_json (texts[i], &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+      g_assert_null (strstr (error->message, "hush"));
     }
 }
 
@@ -586,6 +612,7 @@ main (int    argc,
   g_test_add_func ("/profile/proc", test_proc);
   g_test_add_func ("/profile/json/round-trip", test_json_round_trip);
   g_test_add_func ("/profile/json/strict", test_json_strict);
+  g_test_add_func ("/profile/json/secrets", test_json_secrets);
   g_test_add_func ("/profile/json/size", test_json_size);
   g_test_add_func ("/profile/json/schema", test_json_schema);
 
