@@ -35,10 +35,17 @@ class MemoryProcess extends Sandbox.Process {
     }
 
     async start(program, driver, argv) {
-        const status = await program(this, driver, argv);
-        // As waitpid() tells it: an exit status, or the number of the signal.
-        this.set_exited(this.killed ? 9 : status << 8, 0, 0, 0);
-        this.set_gone();
+        let status = 1;
+        try {
+            status = await program(this, driver, argv);
+        } catch (error) {
+            this.push_stderr(new GLib.Bytes(encode(`${error.message}\n`)));
+        } finally {
+            // Whatever happened, these come: without them nobody learns of the end. As waitpid() tells it, an exit status or
+            // the number of the signal.
+            this.set_exited(this.killed ? 9 : status << 8, 0, 0, 0);
+            this.set_gone();
+        }
     }
 });
 
@@ -55,6 +62,10 @@ const programs = {
             process.write(driver.files.get(path));
         }
         return 0;
+    },
+
+    async fail() {
+        throw new Error('This program has an error');
     },
 
     async sleep(process, driver, argv) {
@@ -280,6 +291,9 @@ print(`cat: ${shown.dup_stdout_text().trim()} (exit status ${shown.get_exit_stat
 const started = GLib.get_monotonic_time();
 const slept = await session.run_async(new Sandbox.Command({argv: ['sleep', '60'], timeoutMs: 200}), null);
 print(`sleep: ${nick(Sandbox.Outcome, slept.get_outcome())} ${GLib.get_monotonic_time() - started < 5000000 ? 'early' : 'late'}`);
+
+const failed = await session.run_async(new Sandbox.Command({argv: ['fail']}), null);
+print(`fail: ${failed.dup_stderr_text().trim()} (exit status ${failed.get_exit_status()})`);
 
 for (const argv of [['rm', '-rf', '/'], ['echo', 'x'.repeat(200000)]]) {
     await session.run_async(new Sandbox.Command({argv}), null).catch(error =>

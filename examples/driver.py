@@ -44,7 +44,11 @@ def sleep(process, driver, argv):
     return 0
 
 
-PROGRAMS = {'cat': cat, 'echo': echo, 'sleep': sleep}
+def fail(process, driver, argv):
+    raise RuntimeError('This program has an error')
+
+
+PROGRAMS = {'cat': cat, 'echo': echo, 'fail': fail, 'sleep': sleep}
 
 
 class MemoryProcess(Sandbox.Process):
@@ -62,19 +66,26 @@ class MemoryProcess(Sandbox.Process):
     def start(self, driver, argv):
         threading.Thread(target=self.work, args=(driver, argv), daemon=True).start()
 
-    def work(self, driver, argv):
-        output = PROGRAMS[argv[0]](self, driver, argv)
-        status = 0
+    def execute(self, output):
         while not self.killed.is_set():
             try:
                 if not self.push_stdout(GLib.Bytes.new(next(output))):
                     break
             except StopIteration as end:
-                status = end.value
-                break
-        # As waitpid() tells it: an exit status, or the number of the signal.
-        self.set_exited(9 if self.killed.is_set() else status << 8, 0, 0, 0)
-        self.set_gone()
+                return end.value or 0
+        return 0
+
+    def work(self, driver, argv):
+        status = 1
+        try:
+            status = self.execute(PROGRAMS[argv[0]](self, driver, argv))
+        except Exception as error:
+            self.push_stderr(GLib.Bytes.new(f'{error}\n'.encode()))
+        finally:
+            # Whatever happened, these come: without them nobody learns of the end. As waitpid() tells it, an exit status
+            # or the number of the signal.
+            self.set_exited(9 if self.killed.is_set() else status << 8, 0, 0, 0)
+            self.set_gone()
 
 
 # ---- The driver: each function answers its request once, now or later, or raises ---------------------------------------
@@ -256,6 +267,9 @@ def main():
     started = time.monotonic()
     result = session.run(Sandbox.Command(argv=['sleep', '60'], timeout_ms=200), None)
     print('sleep:', result.get_outcome().value_nick, 'early' if time.monotonic() - started < 5 else 'late')
+
+    result = session.run(Sandbox.Command(argv=['fail']), None)
+    print('fail:', result.dup_stderr_text().strip(), f'(exit status {result.get_exit_status()})')
 
     for argv in ['rm', '-rf', '/'], ['echo', 'x' * 200000]:
         try:
