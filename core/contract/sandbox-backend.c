@@ -150,6 +150,8 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
    *
    * The name of the backend, as its module declares it.
    *
+   * The default is %NULL; a registry sets it.
+   *
    * Since: 1.0
    */
   properties[PROP_NAME] =
@@ -161,6 +163,8 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
    *
    * The host directory in which templates and sessions are kept, or %NULL for a private one that is
    * removed with the sessions.
+   *
+   * The default is %NULL.
    *
    * Since: 1.0
    */
@@ -174,6 +178,8 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
    * How many commands may be alive at once, over all sessions of this object.
    *
    * One more is refused with %SANDBOX_ERROR_BUSY before anything starts. File calls do not count.
+   *
+   * The default is 8, and 1024 are possible.
    *
    * Since: 1.0
    */

@@ -232,6 +232,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    *
    * The program is a path, or a name that is looked up in the `PATH` of the sandbox.
    *
+   * The default has nothing in it, and is refused when it is used.
+   *
    * Since: 1.0
    */
   properties[PROP_ARGV] =
@@ -243,6 +245,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * SandboxCommand:cwd:
    *
    * The working directory, a path of the workspace.
+   *
+   * The default is `.`, the workspace itself.
    *
    * Since: 1.0
    */
@@ -259,6 +263,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * several entries for one name the last one counts. Nothing of the environment of the
    * host is ever inherited.
    *
+   * The default is none.
+   *
    * Since: 1.0
    */
   properties[PROP_ENVIRONMENT] =
@@ -273,6 +279,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    *
    * [method@Sandbox.Session.spawn] with %NULL gives the process a stream to write to.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_STDIN] =
@@ -285,6 +293,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    *
    * How long the command may run, in milliseconds from its start. Then it is killed and
    * its outcome is %SANDBOX_OUTCOME_TIMED_OUT.
+   *
+   * The default is 30000, half a minute.
    *
    * Since: 1.0
    */
@@ -299,6 +309,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * How many bytes the command may write to standard output and standard error together.
    * What happens to the rest is told by [property@Sandbox.Command:output-limit-action].
    *
+   * The default is 1048576, 1 MiB.
+   *
    * Since: 1.0
    */
   properties[PROP_MAX_OUTPUT] =
@@ -310,6 +322,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * SandboxCommand:output-limit-action:
    *
    * What happens to a command that writes more than [property@Sandbox.Command:max-output].
+   *
+   * The default is %SANDBOX_OUTPUT_LIMIT_ACTION_KILL.
    *
    * Since: 1.0
    */
@@ -324,6 +338,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * How long a command that is asked to stop has after SIGTERM until SIGKILL, in
    * milliseconds; 0 kills at once.
    *
+   * The default is 2000.
+   *
    * Since: 1.0
    */
   properties[PROP_KILL_GRACE_MS] =
@@ -337,6 +353,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * Whether the command gets a terminal of its own, which carries its input, output and
    * errors in one.
    *
+   * The default is %FALSE.
+   *
    * Since: 1.0
    */
   properties[PROP_TERMINAL] =
@@ -348,6 +366,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * SandboxCommand:terminal-rows:
    *
    * The height of the terminal in characters.
+   *
+   * The default is 24.
    *
    * Since: 1.0
    */
@@ -361,6 +381,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    *
    * The width of the terminal in characters.
    *
+   * The default is 80.
+   *
    * Since: 1.0
    */
   properties[PROP_TERMINAL_COLUMNS] =
@@ -372,6 +394,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    * SandboxCommand:limits:
    *
    * Limits of this command, or %NULL for those of the profile.
+   *
+   * The default is %NULL.
    *
    * Since: 1.0
    */
@@ -385,6 +409,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
    *
    * A name of the host for this command, in reports and listings. It does not reach the
    * sandbox.
+   *
+   * The default is %NULL.
    *
    * Since: 1.0
    */

@@ -152,6 +152,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    *
    * What reaches the network, or %NULL for nothing.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_NETWORK] =
@@ -163,6 +165,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * SandboxCreateOptions:profile:
    *
    * What the sandbox looks like, or %NULL for the default of the backend.
+   *
+   * The default is %NULL.
    *
    * Since: 1.0
    */
@@ -179,6 +183,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    *
    * Its content is open to the sandbox, for changes too.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_WORKSPACE_PATH] =
@@ -190,6 +196,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * SandboxCreateOptions:required:
    *
    * Restrictions that the backend must be able to enforce; else nothing is created.
+   *
+   * The default is %SANDBOX_RESTRICTIONS_NONE.
    *
    * Since: 1.0
    */
@@ -205,6 +213,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * most 64, names of 1 to 128 bytes, values of at most 1024. They do not reach the
    * sandbox.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_LABELS] =
@@ -217,6 +227,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    *
    * How many bytes one call that reads or writes a whole file may move. Streams are not
    * bounded.
+   *
+   * The default is 1048576, 1 MiB.
    *
    * Since: 1.0
    */

@@ -171,6 +171,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Processor time of each process, in seconds (RLIMIT_CPU); 0 is no limit.
    *
+   * The default is 0.
+   *
    * Since: 1.0
    */
   properties[PROP_CPU_SECONDS] =
@@ -182,6 +184,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:address-space-bytes:
    *
    * Address space of each process, in bytes (RLIMIT_AS); 0 is no limit.
+   *
+   * The default is 0.
    *
    * Since: 1.0
    */
@@ -195,6 +199,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * The size to which a process may let a file grow, in bytes (RLIMIT_FSIZE); 0 is no
    * limit.
+   *
+   * The default is 0.
    *
    * Since: 1.0
    */
@@ -210,6 +216,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * The kernel counts by user, so commands that share one count together.
    *
+   * The default is 0.
+   *
    * Since: 1.0
    */
   properties[PROP_PROCESSES] =
@@ -221,6 +229,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:open-files:
    *
    * Open descriptors of each process (RLIMIT_NOFILE); 0 is no limit.
+   *
+   * The default is 0.
    *
    * Since: 1.0
    */
@@ -234,6 +244,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Memory of all processes together, in bytes (cgroup); 0 is no limit.
    *
+   * The default is 0.
+   *
    * Since: 1.0
    */
   properties[PROP_MEMORY_BYTES] =
@@ -245,6 +257,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:tasks:
    *
    * Processes and threads of the whole tree (cgroup); 0 is no limit.
+   *
+   * The default is 0.
    *
    * Since: 1.0
    */
@@ -259,6 +273,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * Processor time of the whole tree per time, in percent of one processor (cgroup); 200
    * is two processors, 0 is no limit.
    *
+   * The default is 0.
+   *
    * Since: 1.0
    */
   properties[PROP_CPU_PERCENT] =
@@ -271,6 +287,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Size of the `/tmp` of the sandbox, in bytes; 0 leaves it to the kernel.
    *
+   * The default is 268435456, 256 MiB.
+   *
    * Since: 1.0
    */
   properties[PROP_TMP_BYTES] =
@@ -282,6 +300,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:shm-bytes:
    *
    * Size of the `/dev/shm` of the sandbox, in bytes; 0 leaves it to the kernel.
+   *
+   * The default is 16777216, 16 MiB.
    *
    * Since: 1.0
    */

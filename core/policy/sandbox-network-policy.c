@@ -217,6 +217,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    * What the policy lets through. An allow list without an origin is the same as
    * %SANDBOX_NETWORK_MODE_DENY_ALL.
    *
+   * The default is %SANDBOX_NETWORK_MODE_DENY_ALL; the constructors set it.
+   *
    * Since: 1.0
    */
   properties[PROP_MODE] =
@@ -228,6 +230,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    * SandboxNetworkPolicy:max-request-bytes:
    *
    * How many bytes the body of a request may have.
+   *
+   * The default is 1048576, 1 MiB.
    *
    * Since: 1.0
    */
@@ -241,6 +245,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    *
    * How many bytes the body of a response may have.
    *
+   * The default is 1048576, 1 MiB.
+   *
    * Since: 1.0
    */
   properties[PROP_MAX_RESPONSE_BYTES] =
@@ -252,6 +258,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    * SandboxNetworkPolicy:max-requests:
    *
    * How many requests may be under way at the same time.
+   *
+   * The default is 16.
    *
    * Since: 1.0
    */
@@ -265,6 +273,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    *
    * How long one request may take, in milliseconds.
    *
+   * The default is 30000, half a minute.
+   *
    * Since: 1.0
    */
   properties[PROP_TIMEOUT_MS] =
@@ -277,6 +287,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    *
    * Whether the gateway is to be reached at port 3128 of the loopback of the sandbox as
    * well, for programs that only know `http_proxy`. It sets `http_proxy` and `HTTP_PROXY`.
+   *
+   * The default is %FALSE.
    *
    * Since: 1.0
    */
@@ -293,6 +305,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    *
    * The object is shared, not copied.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_TLS_DATABASE] =
@@ -305,6 +319,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    *
    * Whether an origin may lead to an address that is not public: loopback, link-local and
    * private networks.
+   *
+   * The default is %FALSE.
    *
    * Since: 1.0
    */
@@ -320,6 +336,8 @@ sandbox_network_policy_class_init (SandboxNetworkPolicyClass *klass)
    * that is not a loopback address.
    *
    * It cannot be taken back while the policy has such an origin.
+   *
+   * The default is %FALSE.
    *
    * Since: 1.0
    */

@@ -190,6 +190,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    *
    * What commands find at the root.
    *
+   * The default is %SANDBOX_VIEW_MINIMAL.
+   *
    * Since: 1.0
    */
   properties[PROP_VIEW] =
@@ -201,6 +203,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * SandboxProfile:workspace-read-only:
    *
    * Whether commands can only read the workspace. The host can write it all the same.
+   *
+   * The default is %FALSE.
    *
    * Since: 1.0
    */
@@ -218,6 +222,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    *
    * It cannot be a directory that sandboxes need for something else, nor lie in `/proc`, `/dev` or `/run`.
    *
+   * The default is `/workspace`.
+   *
    * Since: 1.0
    */
   properties[PROP_WORKSPACE_TARGET] =
@@ -229,6 +235,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * SandboxProfile:proc:
    *
    * What commands find in `/proc`.
+   *
+   * The default is %SANDBOX_PROC_MODE_FRESH.
    *
    * Since: 1.0
    */
@@ -242,6 +250,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    *
    * The file that `/proc/self/exe` leads to, an absolute path in the guest. It is needed for
    * %SANDBOX_PROC_MODE_SELF_EXE and refused with every other mode.
+   *
+   * The default is %NULL.
    *
    * Since: 1.0
    */
@@ -258,6 +268,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * not begin with a digit. Of several entries for one name the last one counts. Nothing
    * of the environment of the host is ever inherited.
    *
+   * The default is none.
+   *
    * Since: 1.0
    */
   properties[PROP_ENVIRONMENT] =
@@ -269,6 +281,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * SandboxProfile:guest-uid:
    *
    * The user id that commands see as their own.
+   *
+   * The default is 1000.
    *
    * Since: 1.0
    */
@@ -282,6 +296,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    *
    * The group id that commands see as their own.
    *
+   * The default is 1000.
+   *
    * Since: 1.0
    */
   properties[PROP_GUEST_GID] =
@@ -294,6 +310,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    *
    * Limits of every command, as far as it sets none of its own, or %NULL for the defaults.
    *
+   * The default is %NULL.
+   *
    * Since: 1.0
    */
   properties[PROP_LIMITS] =
@@ -305,6 +323,8 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * SandboxProfile:required:
    *
    * Restrictions that the backend must be able to enforce; else it refuses the profile.
+   *
+   * The default is %SANDBOX_RESTRICTIONS_NONE.
    *
    * Since: 1.0
    */

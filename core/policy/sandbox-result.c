@@ -625,6 +625,8 @@ sandbox_result_dup_text (GBytes *bytes)
  * Every byte that is not UTF-8, and every NUL, is replaced by U+FFFD, so the text is always valid
  * and complete. [method@Sandbox.Result.get_stdout] has the bytes.
  *
+ * The rest is as the command wrote it, terminal escapes too: filter them before showing it in a terminal.
+ *
  * Returns: (transfer full): the text
  *
  * Since: 1.0
@@ -645,6 +647,8 @@ sandbox_result_dup_stdout_text (SandboxResult *self)
  *
  * Every byte that is not UTF-8, and every NUL, is replaced by U+FFFD, so the text is always valid
  * and complete. [method@Sandbox.Result.get_stderr] has the bytes.
+ *
+ * The rest is as the command wrote it, terminal escapes too: filter them before showing it in a terminal.
  *
  * Returns: (transfer full): the text
  *
