@@ -225,6 +225,7 @@ tour_borders (SandboxSession *session)
 
   port = g_socket_listener_add_any_inet_port (server, NULL, &error);
   tour_check (error);
+  g_socket_client_set_enable_proxy (client, FALSE);
   connection = g_socket_client_connect_to_host (client, "127.0.0.1", port, NULL, &error);
   tour_check (error);
   script = g_strdup_printf ("echo hello >/dev/tcp/127.0.0.1/%u", port);
