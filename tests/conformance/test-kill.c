@@ -718,6 +718,8 @@ run_as_host (const char *workspace,
   g_autoptr (SandboxResult) result = NULL;
   g_autoptr (GError) error = NULL;
 
+  /* A test that fails leaves no host behind, stopped or not. */
+  g_assert_cmpint (prctl (PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), ==, 0);
   if (g_getenv ("SANDBOX_TEST_TIMEOUT") != NULL)
     sandbox_command_set_timeout_ms (command, (guint) atoi (g_getenv ("SANDBOX_TEST_TIMEOUT")));
   handle = test_create (backend, workspace, &error);
@@ -802,7 +804,8 @@ test_stopped_host (void)
   pid = (pid_t) g_ascii_strtoll (g_subprocess_get_identifier (host), NULL, 10);
   test_marker_wait (marker, FAMILY);
   g_assert_cmpint (kill (pid, SIGSTOP), ==, 0);
-  g_assert_cmpuint (test_marker_count (marker), ==, FAMILY);
+  /* One that is just replacing itself has no arguments for a moment. */
+  test_marker_wait (marker, FAMILY);
   test_marker_assert_gone (marker);
   g_assert_cmpint (kill (pid, SIGCONT), ==, 0);
   g_assert_true (g_subprocess_wait (host, NULL, &error));
