@@ -815,13 +815,15 @@ test_plan (TestSandbox  *self,
   sandbox_create_options_set_workspace_path (options, self->workspace);
   sandbox_create_options_set_profile (options, profile);
 
+  /* What sessions before this one had is released a moment after their end. */
+  test_assert_nothing_left (G_MAXUINT);
   first = sandbox_backend_plan (self->backend, command, options, &error);
   g_assert_no_error (error);
   descriptors = test_count_descriptors ();
   second = sandbox_backend_plan (self->backend, command, options, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (first, ==, second);
-  g_assert_cmpuint (test_count_descriptors (), ==, descriptors);
+  g_assert_cmpuint (test_count_descriptors (), <=, descriptors);
   g_assert_cmpuint (test_count_children (), ==, 0);
   g_assert_cmpuint (test_count_claims (), ==, 0);
   for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
