@@ -24,6 +24,7 @@
 #include "sandbox-result.h"
 #include "sandbox-state.h"
 #include "sandbox-template.h"
+#include "sandbox-workspace-mode.h"
 #include "sandbox-workspace-path.h"
 
 #include "sandbox-backend.h"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#if !defined(SANDBOX_INSIDE) && !defined(SANDBOX_COMPILATION)
+# error "Only <sandbox-glib.h> can be included directly."
+#endif
+
+#include <glib-object.h>
+#include "sandbox-version-macros.h"
+
+G_BEGIN_DECLS
+
+/**
+ * SandboxWorkspaceMode:
+ * @SANDBOX_WORKSPACE_MODE_AUTO: the cheapest of the others that can be had here
+ * @SANDBOX_WORKSPACE_MODE_OVERLAY: the session sees the files of its template, and keeps only what it changes
+ * @SANDBOX_WORKSPACE_MODE_REFLINK: files of its own, which share their content on disk with the template until they
+ *   are changed; the file system of the state directory must be able to do that
+ * @SANDBOX_WORKSPACE_MODE_COPY: files of its own, copied when the session is made
+ *
+ * How a session comes by the files of its template.
+ *
+ * In no mode can a session change its template.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  SANDBOX_WORKSPACE_MODE_AUTO,
+  SANDBOX_WORKSPACE_MODE_OVERLAY,
+  SANDBOX_WORKSPACE_MODE_REFLINK,
+  SANDBOX_WORKSPACE_MODE_COPY,
+} SandboxWorkspaceMode;
+
+G_END_DECLS
