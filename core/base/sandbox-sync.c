@@ -57,17 +57,19 @@ sandbox_dispatcher_invoke (SandboxDispatcher *self,
                            gpointer           data,
                            GDestroyNotify     notify)
 {
-  g_autoptr (GSource) source = g_idle_source_new ();
+  GSource      *source = g_idle_source_new ();
   GMainContext *context;
 
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_callback (source, func, data, notify);
 
   /* Attached under the lock: a call that is ending takes its context off the list first and runs
-   * what it finds there last, so nothing is attached to a context that nobody iterates any more. */
+   * what it finds there last, so nothing is attached to a context that nobody iterates any more.
+   * Let go of under it too: GLib takes the lock of the context for that, which must not be gone. */
   g_mutex_lock (&self->lock);
   context = g_queue_peek_head (&self->blocked);
   g_source_attach (source, context != NULL ? context : self->home);
+  g_source_unref (source);
   g_mutex_unlock (&self->lock);
 }
 

@@ -68,6 +68,14 @@ test_count_descriptors (void)
   return test_count_entries ("/proc/self/fd");
 }
 
+/* No more than @most of them are left. An earlier test may have been releasing its own when they were counted, in
+ * threads that nobody can wait for: so it may be fewer, and it may take a moment. */
+static inline void
+test_assert_descriptors (guint most)
+{
+  test_wait (test_count_descriptors () <= most);
+}
+
 static inline guint
 test_count_threads (void)
 {

@@ -1298,7 +1298,7 @@ test_flat (Fixture      *fixture,
           threads = test_count_threads ();
         }
     }
-  test_wait (test_count_descriptors () <= descriptors);
+  test_assert_descriptors (descriptors);
   test_wait (test_count_threads () <= threads + 1);
 }
 

@@ -471,7 +471,7 @@ test_leaks (TestSandbox  *self,
         }
     }
   test_assert_nothing_left (descriptors);
-  g_assert_cmpuint (test_count_threads (), <=, threads);
+  test_wait (test_count_threads () <= threads);
   if (!TEST_IS_SANITIZED)
     g_assert_cmpint (test_read_status (getpid (), "VmRSS", 10), <, memory + 2048);
 }

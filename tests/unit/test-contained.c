@@ -704,7 +704,7 @@ test_case_85_deep (Fixture      *fixture,
 
   g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &limit), ==, 0);
   few = limit;
-  few.rlim_cur = fixture_count_descriptors () + 30;
+  few.rlim_cur = test_count_descriptors () + 30;
   g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &few), ==, 0);
   assert_remove (fixture, "deep", SANDBOX_REMOVE_FLAGS_RECURSIVE);
   g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &limit), ==, 0);

@@ -49,7 +49,7 @@ fixture_tear_down (Fixture      *fixture,
   g_clear_object (&fixture->directory);
   test_remove_tree (fixture->top);
   g_clear_pointer (&fixture->top, g_free);
-  g_assert_cmpuint (test_count_descriptors (), ==, fixture->n_descriptors);
+  test_assert_descriptors (fixture->n_descriptors);
 }
 
 static char *

@@ -1173,7 +1173,7 @@ test_communicate_unread (void)
   g_clear_object (&brief);
   g_clear_object (&deaf);
   g_clear_object (&held);
-  test_wait (test_count_descriptors () <= descriptors);
+  test_assert_descriptors (descriptors);
   test_wait (((GObject *) driver)->ref_count <= 2);
 }
 

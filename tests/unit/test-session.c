@@ -1504,7 +1504,7 @@ test_flat (Fixture      *fixture,
     }
   /* Threads of toys and of GLib's pool that end soon are not counted. */
   test_wait (test_count_threads () <= threads + 1);
-  test_wait (test_count_descriptors () <= descriptors);
+  test_assert_descriptors (descriptors);
 }
 
 int

@@ -61,7 +61,7 @@ fixture_tear_down (Fixture      *fixture,
   test_remove_tree (fixture->top);
   g_clear_pointer (&fixture->state, g_free);
   g_clear_pointer (&fixture->top, g_free);
-  g_assert_cmpuint (test_count_descriptors (), ==, fixture->n_descriptors);
+  test_assert_descriptors (fixture->n_descriptors);
 }
 
 static guint

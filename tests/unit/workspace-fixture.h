@@ -15,6 +15,7 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-error.h"
+#include "../common/test-helpers.h"
 #include "../common/test-outside.h"
 
 /* A workspace, and beside it what must never be touched: each test ends with a look at that, and at the
@@ -29,19 +30,6 @@ typedef struct
   char *before; /* what is outside */
   guint n_descriptors;
 } Fixture;
-
-static inline guint
-fixture_count_descriptors (void)
-{
-  g_autoptr (GDir) dir = g_dir_open ("/proc/self/fd", 0, NULL);
-  guint count = 0;
-
-  g_assert_nonnull (dir);
-  while (g_dir_read_name (dir) != NULL)
-    count++;
-
-  return count;
-}
 
 /* For the next fixture: one with many entries is made in memory, as a disk takes minutes over them. */
 static gboolean fixture_in_memory;
@@ -68,7 +56,7 @@ fixture_set_up (Fixture      *fixture,
 {
 
   sandbox_contained_always_walk = GPOINTER_TO_INT (walk);
-  fixture->n_descriptors = fixture_count_descriptors ();
+  fixture->n_descriptors = test_count_descriptors ();
   fixture->top = fixture_make_top ();
   fixture->inside = g_build_filename (fixture->top, "inside", NULL);
   fixture->outside = g_build_filename (fixture->top, "outside", NULL);
@@ -96,7 +84,7 @@ fixture_tear_down (Fixture      *fixture,
   sandbox_contained_remove (parent, name, SANDBOX_REMOVE_FLAGS_RECURSIVE, NULL, NULL, &error);
   g_assert_no_error (error);
   close (parent);
-  g_assert_cmpuint (fixture_count_descriptors (), ==, fixture->n_descriptors);
+  test_assert_descriptors (fixture->n_descriptors);
   sandbox_contained_always_walk = FALSE;
 
   g_free (fixture->top);
@@ -109,7 +97,7 @@ fixture_tear_down (Fixture      *fixture,
 static inline gboolean
 fixture_is_subprocess (Fixture *fixture)
 {
-  guint n_descriptors = fixture_count_descriptors ();
+  guint n_descriptors = test_count_descriptors ();
 
   if (g_test_subprocess ())
     return TRUE;
@@ -117,7 +105,7 @@ fixture_is_subprocess (Fixture *fixture)
   g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
   g_test_trap_assert_passed ();
   /* GLib may have begun to watch children, and goes on with that. */
-  fixture->n_descriptors += fixture_count_descriptors () - n_descriptors;
+  fixture->n_descriptors += test_count_descriptors () - n_descriptors;
 
   return FALSE;
 }
