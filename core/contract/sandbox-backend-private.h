@@ -8,4 +8,17 @@ G_BEGIN_DECLS
 
 SandboxAdmission *sandbox_backend_get_admission (SandboxBackend *self);
 
+/* Asks the backend; NOT_SUPPORTED when nothing is kept for it, of which @what would have to be. */
+gboolean sandbox_backend_check_storage (SandboxBackend *self,
+                                        const char     *what,
+                                        guint          *uid,
+                                        guint          *gid,
+                                        GError        **error);
+
+/* In the context of the call. */
+void sandbox_backend_emit_prewarm_progress (SandboxBackend *self,
+                                            const char     *name,
+                                            guint64         bytes,
+                                            guint64         files);
+
 G_END_DECLS

@@ -2,6 +2,10 @@
 
 #include "sandbox-backend-private.h"
 
+#include "sandbox-keys-private.h"
+
+#include <unistd.h>
+
 /**
  * SandboxBackend:
  *
@@ -9,7 +13,8 @@
  *
  * Hosts get one from [method@Sandbox.Registry.create_backend] and make sessions with
  * [method@Sandbox.Backend.create]. Authors of backends derive a class and implement
- * [vfunc@Sandbox.Backend.create_driver] and [vfunc@Sandbox.Backend.probe].
+ * [vfunc@Sandbox.Backend.create_driver] and [vfunc@Sandbox.Backend.probe]; the library keeps files for a backend that
+ * asks for it with [vfunc@Sandbox.Backend.get_storage].
  *
  * What a backend cannot do or enforce, it refuses; nothing ever runs on the host instead.
  *
@@ -31,6 +36,13 @@ typedef enum
 } SandboxBackendProps;
 
 static GParamSpec *properties[PROP_MAX_CONCURRENT_COMMANDS + 1];
+
+typedef enum
+{
+  SIGNAL_PREWARM_PROGRESS,
+} SandboxBackendSignals;
+
+static guint signals[SIGNAL_PREWARM_PROGRESS + 1];
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (SandboxBackend, sandbox_backend, G_TYPE_OBJECT)
 
@@ -69,6 +81,14 @@ sandbox_backend_real_plan (SandboxBackend       *self,
                "%s does not tell its plans", G_OBJECT_TYPE_NAME (self));
 
   return NULL;
+}
+
+static gboolean
+sandbox_backend_real_get_storage (SandboxBackend *self,
+                                  guint          *uid,
+                                  guint          *gid)
+{
+  return FALSE;
 }
 
 static void
@@ -144,6 +164,7 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
   klass->probe = sandbox_backend_real_probe;
   klass->create_driver = sandbox_backend_real_create_driver;
   klass->plan = sandbox_backend_real_plan;
+  klass->get_storage = sandbox_backend_real_get_storage;
 
   /**
    * SandboxBackend:name: (getter get_name)
@@ -161,8 +182,11 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
   /**
    * SandboxBackend:state-directory: (getter get_state_directory)
    *
-   * The host directory in which templates and sessions are kept, or %NULL for a private one that is
-   * removed with the sessions.
+   * The host directory in which templates and sessions are kept, or %NULL for a private one, in the directory for
+   * temporary files: a session in there is removed when it is stopped, and the rest with this object.
+   *
+   * It is made when it is missing. One that belongs to somebody else, is a link, or has a mode other than 0700 is
+   * refused with %SANDBOX_ERROR_DENIED when it is first needed. Several objects and programs may use one at once.
    *
    * The default is %NULL.
    *
@@ -189,6 +213,23 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
                          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
+
+  /**
+   * SandboxBackend::prewarm-progress:
+   * @self: a backend
+   * @name: the name of the template
+   * @bytes: how many bytes have been read
+   * @files: how many files have been read
+   *
+   * Emitted while [method@Sandbox.Backend.prewarm_async] is at work, in the main context of the call; during a
+   * synchronous call in its thread. It comes ten times a second at most, and with the last numbers before the call
+   * is answered.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_PREWARM_PROGRESS] =
+      g_signal_new ("prewarm-progress", SANDBOX_TYPE_BACKEND, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                    G_TYPE_NONE, 3, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_UINT64);
 }
 
 static void
@@ -205,6 +246,42 @@ sandbox_backend_get_admission (SandboxBackend *self)
   SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
 
   return priv->admission;
+}
+
+gboolean
+sandbox_backend_check_storage (SandboxBackend *self,
+                               const char     *what,
+                               guint          *uid,
+                               guint          *gid,
+                               GError        **error)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  *uid = geteuid ();
+  *gid = getegid ();
+  if (!SANDBOX_BACKEND_GET_CLASS (self)->get_storage (self, uid, gid))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                   "%s cannot be had: nothing is kept on disk for %s", what, G_OBJECT_TYPE_NAME (self));
+      return FALSE;
+    }
+  if (!sandbox_backend_name_is_valid (priv->name))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                   "%s cannot be had: this %s has no name under which it could be kept", what, G_OBJECT_TYPE_NAME (self));
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+void
+sandbox_backend_emit_prewarm_progress (SandboxBackend *self,
+                                       const char     *name,
+                                       guint64         bytes,
+                                       guint64         files)
+{
+  g_signal_emit (self, signals[SIGNAL_PREWARM_PROGRESS], 0, name, bytes, files);
 }
 
 /**

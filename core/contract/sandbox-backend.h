@@ -28,6 +28,7 @@ G_DECLARE_DERIVABLE_TYPE (SandboxBackend, sandbox_backend, SANDBOX, BACKEND, GOb
  * @probe: finds out what this host can enforce
  * @create_driver: makes one sandbox
  * @plan: tells what would be started
+ * @get_storage: tells whether the library keeps the files of sessions for this backend
  *
  * What a backend does. See [iface@Sandbox.Driver] for the manner of these functions.
  *
@@ -59,7 +60,8 @@ struct _SandboxBackendClass
    * SandboxBackendClass::create_driver:
    * @self: a backend
    * @options: what is wanted; frozen
-   * @workspace: (nullable): the files of the session, or %NULL for a backend that keeps them elsewhere
+   * @workspace: (nullable): the files of the session, or %NULL for a backend that keeps them elsewhere, see
+   *   [vfunc@Sandbox.Backend.get_storage]
    * @request: answered with a [iface@Sandbox.Driver]
    * @error: return location for an error
    *
@@ -94,8 +96,32 @@ struct _SandboxBackendClass
                  SandboxCreateOptions *options,
                  GError              **error);
 
+  /**
+   * SandboxBackendClass::get_storage:
+   * @self: a backend
+   * @uid: (out): whose the files on disk are, for a host that is root
+   * @gid: (out): their group, for a host that is root
+   *
+   * Tells whether the library keeps templates and the workspaces of sessions for this backend, in directories of the
+   * host below [property@Sandbox.Backend:state-directory].
+   *
+   * Then [vfunc@Sandbox.Backend.create_driver] is handed a workspace for every session, and hosts can use templates
+   * and go on with stopped sessions. The answer is the same for the life of the object. Without this function the
+   * answer is no.
+   *
+   * The ids are the ones of the program itself unless it is root. A host that is root gives an unprivileged user
+   * that no process runs as; commands see the files as their own by a mapped mount.
+   *
+   * Returns: whether it does
+   *
+   * Since: 1.0
+   */
+  gboolean (*get_storage) (SandboxBackend *self,
+                           guint          *uid,
+                           guint          *gid);
+
   /*< private >*/
-  gpointer _reserved[12];
+  gpointer _reserved[11];
 };
 
 SANDBOX_AVAILABLE_IN_1_0

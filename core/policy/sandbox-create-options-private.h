@@ -8,7 +8,8 @@ G_BEGIN_DECLS
 /* See sandbox_command_freeze (). */
 SandboxCreateOptions *sandbox_create_options_freeze (SandboxCreateOptions *self);
 
-/* INVALID or LIMIT for labels, a workspace path or a profile that make no sense on any host. */
+/* INVALID or LIMIT for labels, a place of the files or a profile that make no sense on any host; STATE_MISMATCH for a
+ * state and a template that do not go together. */
 gboolean sandbox_create_options_validate (SandboxCreateOptions *self,
                                           GError              **error);
 

@@ -4,9 +4,11 @@
 
 #include "sandbox-enums.h"
 #include "sandbox-error.h"
+#include "sandbox-keys-private.h"
 #include "sandbox-network-policy-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
+#include "sandbox-state-private.h"
 
 #define MAX_LABELS 64
 #define MAX_LABEL_NAME_BYTES 128
@@ -17,10 +19,14 @@
  *
  * What a session is made with.
  *
+ * Its files come from one of three places: a directory of the host
+ * ([property@Sandbox.CreateOptions:workspace-path]), an earlier session ([property@Sandbox.CreateOptions:state]), or
+ * else a new workspace, with the files of a template ([property@Sandbox.CreateOptions:template-key]) or empty.
+ *
  * ```c
  * g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
  *
- * sandbox_create_options_set_workspace_path (options, "/home/me/project");
+ * sandbox_create_options_set_template_key (options, sandbox_template_get_key (template));
  * handle = sandbox_backend_create (backend, options, NULL, &error);
  * ```
  *
@@ -34,6 +40,9 @@ struct _SandboxCreateOptions
   SandboxNetworkPolicy *network;
   SandboxProfile       *profile;
   char                 *workspace_path;
+  char                 *template_key;
+  SandboxState         *state;
+  SandboxWorkspaceMode  workspace_mode;
   SandboxRestrictions   required;
   GVariant             *labels;
   guint64               max_file_bytes;
@@ -44,6 +53,9 @@ typedef enum
   PROP_NETWORK = 1,
   PROP_PROFILE,
   PROP_WORKSPACE_PATH,
+  PROP_TEMPLATE_KEY,
+  PROP_STATE,
+  PROP_WORKSPACE_MODE,
   PROP_REQUIRED,
   PROP_LABELS,
   PROP_MAX_FILE_BYTES,
@@ -61,6 +73,8 @@ sandbox_create_options_finalize (GObject *object)
   g_clear_object (&self->network);
   g_clear_object (&self->profile);
   g_free (self->workspace_path);
+  g_free (self->template_key);
+  g_clear_object (&self->state);
   g_clear_pointer (&self->labels, g_variant_unref);
 
   G_OBJECT_CLASS (sandbox_create_options_parent_class)->finalize (object);
@@ -86,6 +100,18 @@ sandbox_create_options_get_property (GObject    *object,
 
     case PROP_WORKSPACE_PATH:
       g_value_set_string (value, sandbox_create_options_get_workspace_path (self));
+      break;
+
+    case PROP_TEMPLATE_KEY:
+      g_value_set_string (value, self->template_key);
+      break;
+
+    case PROP_STATE:
+      g_value_set_object (value, self->state);
+      break;
+
+    case PROP_WORKSPACE_MODE:
+      g_value_set_enum (value, self->workspace_mode);
       break;
 
     case PROP_REQUIRED:
@@ -122,6 +148,18 @@ sandbox_create_options_set_property (GObject      *object,
 
     case PROP_WORKSPACE_PATH:
       sandbox_create_options_set_workspace_path (self, g_value_get_string (value));
+      break;
+
+    case PROP_TEMPLATE_KEY:
+      sandbox_create_options_set_template_key (self, g_value_get_string (value));
+      break;
+
+    case PROP_STATE:
+      sandbox_create_options_set_state (self, g_value_get_object (value));
+      break;
+
+    case PROP_WORKSPACE_MODE:
+      sandbox_create_options_set_workspace_mode (self, g_value_get_enum (value));
       break;
 
     case PROP_REQUIRED:
@@ -181,7 +219,10 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * An absolute path of an existing host directory that is the workspace, or %NULL for one
    * that the library keeps.
    *
-   * Its content is open to the sandbox, for changes too.
+   * Its content is open to the sandbox, for changes too. It is the host's own: no state of the session is kept, and
+   * deleting the session leaves it alone. So it goes with none of
+   * [property@Sandbox.CreateOptions:template-key], [property@Sandbox.CreateOptions:state] and
+   * [property@Sandbox.CreateOptions:workspace-mode].
    *
    * The default is %NULL.
    *
@@ -191,6 +232,56 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
       g_param_spec_string ("workspace-path", NULL, NULL,
                            NULL,
                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:template-key:
+   *
+   * The key of the template whose files a new workspace begins with, see [property@Sandbox.Template:key], or %NULL for
+   * an empty one.
+   *
+   * With a [property@Sandbox.CreateOptions:state] it need not be given, and has to be that of the state if it is.
+   *
+   * The default is %NULL.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_TEMPLATE_KEY] =
+      g_param_spec_string ("template-key", NULL, NULL,
+                           NULL,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:state:
+   *
+   * The stopped session to go on with, see [method@Sandbox.Handle.capture_state], or %NULL for a new one.
+   *
+   * Its files are there again. Everything else is as these options say, for nothing else is kept.
+   *
+   * The default is %NULL.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_STATE] =
+      g_param_spec_object ("state", NULL, NULL,
+                           SANDBOX_TYPE_STATE,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:workspace-mode:
+   *
+   * How a new workspace comes by the files of its template. What cannot be had here is refused with
+   * %SANDBOX_ERROR_NOT_SUPPORTED.
+   *
+   * With a [property@Sandbox.CreateOptions:state] it stays what it was.
+   *
+   * The default is %SANDBOX_WORKSPACE_MODE_AUTO.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_WORKSPACE_MODE] =
+      g_param_spec_enum ("workspace-mode", NULL, NULL,
+                         SANDBOX_TYPE_WORKSPACE_MODE, SANDBOX_WORKSPACE_MODE_AUTO,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
    * SandboxCreateOptions:required:
@@ -212,6 +303,9 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * Names and values of the host for this session, of type `a{ss}`, or %NULL for none: at
    * most 64, names of 1 to 128 bytes, values of at most 1024. They do not reach the
    * sandbox.
+   *
+   * They are kept with the session, see [property@Sandbox.State:labels], and readable to whoever can read the state
+   * directory: no place for secrets. With a [property@Sandbox.CreateOptions:state] they stay what they were.
    *
    * The default is %NULL.
    *
@@ -385,6 +479,130 @@ sandbox_create_options_set_workspace_path (SandboxCreateOptions *self,
 }
 
 /**
+ * sandbox_create_options_get_template_key:
+ * @self: an options object
+ *
+ * Gets the key of the template that a new workspace is made from.
+ *
+ * Returns: (transfer none) (nullable): the key
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_create_options_get_template_key (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->template_key;
+}
+
+/**
+ * sandbox_create_options_set_template_key:
+ * @self: an options object
+ * @template_key: (nullable): the key, 64 hexadecimal digits
+ *
+ * Sets the template that a new workspace is made from. See [property@Sandbox.CreateOptions:template-key].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_template_key (SandboxCreateOptions *self,
+                                         const char           *template_key)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+
+  if (g_strcmp0 (self->template_key, template_key) == 0)
+    return;
+
+  g_free (self->template_key);
+  self->template_key = g_strdup (template_key);
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_TEMPLATE_KEY]);
+}
+
+/**
+ * sandbox_create_options_get_state:
+ * @self: an options object
+ *
+ * Gets the session to go on with.
+ *
+ * Returns: (transfer none) (nullable): the state
+ *
+ * Since: 1.0
+ */
+SandboxState *
+sandbox_create_options_get_state (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), NULL);
+
+  return self->state;
+}
+
+/**
+ * sandbox_create_options_set_state:
+ * @self: an options object
+ * @state: (nullable): the state
+ *
+ * Sets the session to go on with. See [property@Sandbox.CreateOptions:state].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_state (SandboxCreateOptions *self,
+                                  SandboxState         *state)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (state == NULL || SANDBOX_IS_STATE (state));
+
+  if (!g_set_object (&self->state, state))
+    return;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_STATE]);
+}
+
+/**
+ * sandbox_create_options_get_workspace_mode:
+ * @self: an options object
+ *
+ * Gets how a new workspace comes by its files.
+ *
+ * Returns: the mode
+ *
+ * Since: 1.0
+ */
+SandboxWorkspaceMode
+sandbox_create_options_get_workspace_mode (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), SANDBOX_WORKSPACE_MODE_AUTO);
+
+  return self->workspace_mode;
+}
+
+/**
+ * sandbox_create_options_set_workspace_mode:
+ * @self: an options object
+ * @workspace_mode: the mode
+ *
+ * Sets how a new workspace comes by its files. See [property@Sandbox.CreateOptions:workspace-mode].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_workspace_mode (SandboxCreateOptions *self,
+                                           SandboxWorkspaceMode  workspace_mode)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (workspace_mode >= SANDBOX_WORKSPACE_MODE_AUTO && workspace_mode <= SANDBOX_WORKSPACE_MODE_COPY);
+
+  if (self->workspace_mode == workspace_mode)
+    return;
+
+  self->workspace_mode = workspace_mode;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_WORKSPACE_MODE]);
+}
+
+/**
  * sandbox_create_options_get_required:
  * @self: an options object
  *
@@ -526,6 +744,9 @@ sandbox_create_options_freeze (SandboxCreateOptions *self)
   copy->network = self->network != NULL ? sandbox_network_policy_freeze (self->network) : NULL;
   copy->profile = self->profile != NULL ? sandbox_profile_freeze (self->profile) : NULL;
   copy->workspace_path = g_strdup (self->workspace_path);
+  copy->template_key = g_strdup (self->template_key);
+  g_set_object (&copy->state, self->state);
+  copy->workspace_mode = self->workspace_mode;
   copy->required = self->required;
   copy->labels = self->labels != NULL ? g_variant_ref (self->labels) : NULL;
   copy->max_file_bytes = self->max_file_bytes;
@@ -575,12 +796,11 @@ sandbox_create_options_validate_labels (GVariant *labels,
   return TRUE;
 }
 
-gboolean
-sandbox_create_options_validate (SandboxCreateOptions *self,
-                                 GError              **error)
+/* Where the files come from, in one way only. */
+static gboolean
+sandbox_create_options_validate_workspace (SandboxCreateOptions *self,
+                                           GError              **error)
 {
-  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), FALSE);
-
   if (self->workspace_path != NULL && !g_path_is_absolute (self->workspace_path))
     {
       g_autofree char *shown = sandbox_path_display (self->workspace_path);
@@ -589,6 +809,44 @@ sandbox_create_options_validate (SandboxCreateOptions *self,
                    "The workspace path “%s” is not absolute", shown);
       return FALSE;
     }
+  if (self->workspace_path != NULL &&
+      (self->template_key != NULL || self->state != NULL || self->workspace_mode != SANDBOX_WORKSPACE_MODE_AUTO))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The options have both workspace-path and %s",
+                   self->template_key != NULL ? "template-key" : self->state != NULL ? "state"
+                                                                                     : "workspace-mode");
+      return FALSE;
+    }
+  if (self->template_key != NULL && !sandbox_key_is_valid (self->template_key))
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                           "The key of a template has 64 hexadecimal digits in lower case, and template-key is none");
+      return FALSE;
+    }
+  if (self->state != NULL && !sandbox_state_is_complete (self->state))
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The state is empty");
+      return FALSE;
+    }
+  if (self->state != NULL && self->template_key != NULL &&
+      g_strcmp0 (self->template_key, sandbox_state_get_template_key (self->state)) != 0)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH,
+                           "The state is of a session that was not made from the template of template-key");
+      return FALSE;
+    }
+
+  return TRUE;
+}
+
+gboolean
+sandbox_create_options_validate (SandboxCreateOptions *self,
+                                 GError              **error)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), FALSE);
+
+  if (!sandbox_create_options_validate_workspace (self, error))
+    return FALSE;
 
   if (self->labels != NULL && !sandbox_create_options_validate_labels (self->labels, error))
     return FALSE;

@@ -9,7 +9,9 @@
 #include "sandbox-network-policy.h"
 #include "sandbox-profile.h"
 #include "sandbox-restrictions.h"
+#include "sandbox-state.h"
 #include "sandbox-version-macros.h"
+#include "sandbox-workspace-mode.h"
 
 G_BEGIN_DECLS
 
@@ -37,6 +39,24 @@ const char *sandbox_create_options_get_workspace_path (SandboxCreateOptions *sel
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_create_options_set_workspace_path (SandboxCreateOptions *self,
                                                 const char           *workspace_path);
+
+SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_create_options_get_template_key (SandboxCreateOptions *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_create_options_set_template_key (SandboxCreateOptions *self,
+                                              const char           *template_key);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxState *sandbox_create_options_get_state (SandboxCreateOptions *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_create_options_set_state (SandboxCreateOptions *self,
+                                       SandboxState         *state);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxWorkspaceMode sandbox_create_options_get_workspace_mode (SandboxCreateOptions *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_create_options_set_workspace_mode (SandboxCreateOptions *self,
+                                                SandboxWorkspaceMode  workspace_mode);
 
 SANDBOX_AVAILABLE_IN_1_0
 SandboxRestrictions sandbox_create_options_get_required (SandboxCreateOptions *self);

@@ -2,6 +2,7 @@
 
 #include "sandbox-create-options-private.h"
 #include "sandbox-error.h"
+#include "sandbox-state-private.h"
 #include "value-checks.h"
 
 static void
@@ -16,6 +17,9 @@ test_defaults (void)
   g_assert_null (sandbox_create_options_get_network (options));
   g_assert_null (sandbox_create_options_get_profile (options));
   g_assert_null (sandbox_create_options_get_workspace_path (options));
+  g_assert_null (sandbox_create_options_get_template_key (options));
+  g_assert_null (sandbox_create_options_get_state (options));
+  g_assert_cmpint (sandbox_create_options_get_workspace_mode (options), ==, SANDBOX_WORKSPACE_MODE_AUTO);
   g_assert_null (sandbox_create_options_get_labels (options));
   g_assert_cmpuint (sandbox_create_options_get_max_file_bytes (options), ==, 1048576);
   g_assert_true (sandbox_create_options_validate (options, &error));
@@ -90,6 +94,108 @@ test_workspace_path (void)
       g_assert_null (strchr (error->message, '\n'));
       g_clear_error (&error);
     }
+}
+
+#define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde0"
+
+static void
+test_template_key (void)
+{
+  static const char *const bad[] = {
+    "",
+    "../../x",
+    "/abs",
+    "0123456789abcdef",
+    KEY "0",
+    "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n",
+  };
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("The key of a template is 64 digits and nothing else");
+
+  sandbox_create_options_set_template_key (options, KEY);
+  g_assert_true (sandbox_create_options_validate (options, &error));
+  g_assert_no_error (error);
+
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      g_test_message ("key %u", i);
+      sandbox_create_options_set_template_key (options, bad[i]);
+      g_assert_false (sandbox_create_options_validate (options, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+      g_clear_error (&error);
+    }
+}
+
+static void
+test_state (void)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY);
+  g_autoptr (SandboxState) without = sandbox_state_new ("memory", OTHER_KEY, NULL);
+  g_autoptr (SandboxState) empty = g_object_new (SANDBOX_TYPE_STATE, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A state goes with its own template or none, and one that nobody captured is refused");
+
+  sandbox_create_options_set_state (options, state);
+  g_assert_true (sandbox_create_options_validate (options, &error));
+  g_assert_no_error (error);
+  sandbox_create_options_set_template_key (options, KEY);
+  g_assert_true (sandbox_create_options_validate (options, &error));
+  g_assert_no_error (error);
+
+  sandbox_create_options_set_template_key (options, OTHER_KEY);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH);
+  g_clear_error (&error);
+  sandbox_create_options_set_state (options, without);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH);
+  g_clear_error (&error);
+
+  sandbox_create_options_set_template_key (options, NULL);
+  sandbox_create_options_set_state (options, empty);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+}
+
+static void
+test_workspace_excludes (void)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A directory of the host goes with no template, no state and no mode; the message names which");
+
+  sandbox_create_options_set_workspace_path (options, "/srv/project");
+  sandbox_create_options_set_template_key (options, KEY);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "template-key"));
+  g_clear_error (&error);
+
+  sandbox_create_options_set_template_key (options, NULL);
+  sandbox_create_options_set_state (options, state);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "state"));
+  g_clear_error (&error);
+
+  sandbox_create_options_set_state (options, NULL);
+  sandbox_create_options_set_workspace_mode (options, SANDBOX_WORKSPACE_MODE_COPY);
+  g_assert_false (sandbox_create_options_validate (options, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "workspace-mode"));
+  g_clear_error (&error);
+
+  sandbox_create_options_set_workspace_path (options, NULL);
+  g_assert_true (sandbox_create_options_validate (options, &error));
+  g_assert_no_error (error);
 }
 
 static void
@@ -221,6 +327,9 @@ main (int    argc,
   g_test_add_func ("/create-options/range", test_range);
   g_test_add_func ("/create-options/freeze", test_freeze);
   g_test_add_func ("/create-options/workspace-path", test_workspace_path);
+  g_test_add_func ("/create-options/template-key", test_template_key);
+  g_test_add_func ("/create-options/state", test_state);
+  g_test_add_func ("/create-options/workspace-excludes", test_workspace_excludes);
   g_test_add_func ("/create-options/labels-floating", test_labels_floating);
   g_test_add_func ("/create-options/labels-bounds", test_labels_bounds);
   g_test_add_func ("/create-options/labels-names", test_labels_names);
