@@ -18,10 +18,13 @@ FIRST_ID, LAST_ID = 61184, 65519
 
 PLACES = {
     'command-uid': r'\d+',
-    'directory': r'/\S+/sandbox-tour-\w+',
+    'directory': r'/\S+/sandbox-commands-\w+',
+    'hex': '[0-9a-f]{12}',
     'language': r'(?:C|Python|JavaScript)',
     'manner': r'(?:callbacks|promises)',
     'number': r'\d+',
+    'state': r'\{.*"session-id":.*\}',
+    'thousands': r'\d{4,}',
     'uid': str(os.getuid()),
 }
 

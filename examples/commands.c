@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A tour of the library in C, with synchronous calls first: none of them needs a main loop. demo.py and demo.js take the
- * same tour.
+ * How commands run and end, in C, with synchronous calls first: none of them needs a main loop. commands.py and commands.js
+ * show the same; demo.c is the tour to begin with.
  */
 #include <sandbox-glib.h>
 
@@ -11,19 +11,19 @@
 
 #define COMMAND(...) sandbox_command_new ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* The tour goes on only where everything works. */
+/* This goes on only where everything works. */
 static void
-tour_check (const GError *error)
+commands_check (const GError *error)
 {
   if (error == NULL)
     return;
 
-  g_printerr ("The tour ends here: %s\n", error->message);
+  g_printerr ("It ends here: %s\n", error->message);
   exit (1);
 }
 
 static void
-tour_title (const char *title)
+commands_title (const char *title)
 {
   g_print ("\n%s\n", title);
 }
@@ -31,7 +31,7 @@ tour_title (const char *title)
 /* ---- Running a command, and what became of it --------------------------------------------------------------- */
 
 static void
-tour_print_lines (const char *text)
+commands_print_lines (const char *text)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", 0);
 
@@ -43,13 +43,13 @@ tour_print_lines (const char *text)
 }
 
 static void
-tour_print_result (SandboxResult *result)
+commands_print_result (SandboxResult *result)
 {
   g_autofree char *output = sandbox_result_dup_stdout_text (result);
   g_autofree char *errors = sandbox_result_dup_stderr_text (result);
 
-  tour_print_lines (output);
-  tour_print_lines (errors);
+  commands_print_lines (output);
+  commands_print_lines (errors);
 
   switch (sandbox_result_get_outcome (result))
     {
@@ -84,7 +84,7 @@ tour_print_result (SandboxResult *result)
 
 /* A line that could be typed into a shell. */
 static char *
-tour_describe (SandboxCommand *command)
+commands_describe (SandboxCommand *command)
 {
   const char *const *argv = sandbox_command_get_argv (command);
   g_autoptr (GString) line = g_string_new (argv[0]);
@@ -101,17 +101,17 @@ tour_describe (SandboxCommand *command)
 
 /* What started gives a result, however it ended; what did not start gives an error. */
 static SandboxResult *
-tour_run (SandboxSession *session,
-          SandboxCommand *command)
+commands_run (SandboxSession *session,
+              SandboxCommand *command)
 {
-  g_autofree char *line = tour_describe (command);
+  g_autofree char *line = commands_describe (command);
   g_autoptr (SandboxResult) result = NULL;
   g_autoptr (GError) error = NULL;
 
   g_print ("  $ %s\n", line);
   result = sandbox_session_run (session, command, NULL, &error);
-  tour_check (error);
-  tour_print_result (result);
+  commands_check (error);
+  commands_print_result (result);
 
   return g_steal_pointer (&result);
 }
@@ -119,19 +119,19 @@ tour_run (SandboxSession *session,
 /* ---- The stations ------------------------------------------------------------------------------------------- */
 
 static SandboxHandle *
-tour_create (const char *directory)
+commands_create (const char *directory)
 {
   g_autoptr (SandboxBackend) backend = NULL;
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
   g_autoptr (SandboxHandle) handle = NULL;
   g_autoptr (GError) error = NULL;
 
-  tour_title ("1. A session over a directory");
+  commands_title ("1. A session over a directory");
   backend = sandbox_registry_create_backend (sandbox_registry_get_default (), "bubblewrap", NULL, &error);
-  tour_check (error);
+  commands_check (error);
   sandbox_create_options_set_workspace_path (options, directory);
   handle = sandbox_backend_create (backend, options, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  %s on the host is %s in the sandbox\n", directory,
            sandbox_session_get_workspace_path (sandbox_handle_get_session (handle)));
 
@@ -139,7 +139,7 @@ tour_create (const char *directory)
 }
 
 static void
-tour_files (SandboxSession *session)
+commands_files (SandboxSession *session)
 {
   guint8 every_byte[256];
   g_autoptr (GBytes) bytes = NULL;
@@ -147,26 +147,26 @@ tour_files (SandboxSession *session)
   g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
 
-  tour_title ("2. Files, as text and as bytes");
+  commands_title ("2. Files, as text and as bytes");
   sandbox_session_write_text (session, "notes.txt", "Grüße aus C\n", NULL, &error);
-  tour_check (error);
+  commands_check (error);
   text = sandbox_session_read_text (session, "notes.txt", NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  notes.txt says: %s", text);
 
   for (guint i = 0; i < sizeof every_byte; i++)
     every_byte[i] = i;
   bytes = g_bytes_new (every_byte, sizeof every_byte);
   sandbox_session_write_bytes (session, "bytes.bin", bytes, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   back = sandbox_session_read_bytes (session, "/workspace/bytes.bin", NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  bytes.bin: wrote %" G_GSIZE_FORMAT " bytes, read %s\n", g_bytes_get_size (bytes),
            g_bytes_equal (bytes, back) ? "the same back" : "something else back");
 }
 
 static void
-tour_commands (SandboxSession *session)
+commands_run_some (SandboxSession *session)
 {
   static const char input[] = "pears\napples\n";
   g_autoptr (SandboxCommand) hello = COMMAND ("sh", "-c", "echo Hello from $(uname -n); pwd; ls; cat notes.txt");
@@ -179,32 +179,32 @@ tour_commands (SandboxSession *session)
   g_autoptr (SandboxResult) used = NULL;
   g_autoptr (GBytes) bytes = g_bytes_new_static (input, strlen (input));
 
-  tour_title ("3. Commands, and how they end");
-  g_object_unref (tour_run (session, hello));
+  commands_title ("3. Commands, and how they end");
+  g_object_unref (commands_run (session, hello));
 
   g_print ("  with “pears” and “apples” as its input:\n");
   sandbox_command_set_stdin (sort, bytes);
-  g_object_unref (tour_run (session, sort));
+  g_object_unref (commands_run (session, sort));
 
-  g_object_unref (tour_run (session, failing));
-  g_object_unref (tour_run (session, crashing));
+  g_object_unref (commands_run (session, failing));
+  g_object_unref (commands_run (session, crashing));
 
   g_print ("  allowed to take 300 ms:\n");
   sandbox_command_set_timeout_ms (slow, 300);
-  g_object_unref (tour_run (session, slow));
+  g_object_unref (commands_run (session, slow));
 
   g_print ("  allowed to write 1000 bytes:\n");
   sandbox_command_set_max_output (loud, 1000);
-  g_object_unref (tour_run (session, loud));
+  g_object_unref (commands_run (session, loud));
 
-  used = tour_run (session, busy);
+  used = commands_run (session, busy);
   g_print ("    it used %" G_GUINT64_FORMAT " ms of processor time and %" G_GUINT64_FORMAT " KiB of memory\n",
            (sandbox_result_get_user_time_us (used) + sandbox_result_get_system_time_us (used)) / 1000,
            sandbox_result_get_peak_memory_bytes (used) / 1024);
 }
 
 static void
-tour_borders (SandboxSession *session)
+commands_borders (SandboxSession *session)
 {
   g_autoptr (SandboxCommand) environment = COMMAND ("env");
   g_autoptr (SandboxCommand) secrets = COMMAND ("ls", "/root", "/home", "/etc/shadow");
@@ -216,28 +216,28 @@ tour_borders (SandboxSession *session)
   g_autoptr (GError) error = NULL;
   guint port = 0;
 
-  tour_title ("4. What a command does not see");
+  commands_title ("4. What a command does not see");
   g_print ("  the environment is the command's own:\n");
   sandbox_command_set_environment (environment, (const char *const[]){ "GREETING=hello", NULL });
-  g_object_unref (tour_run (session, environment));
+  g_object_unref (commands_run (session, environment));
   g_print ("  the host's files are not there:\n");
-  g_object_unref (tour_run (session, secrets));
+  g_object_unref (commands_run (session, secrets));
 
   port = g_socket_listener_add_any_inet_port (server, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_socket_client_set_enable_proxy (client, FALSE);
   connection = g_socket_client_connect_to_host (client, "127.0.0.1", port, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   script = g_strdup_printf ("echo hello >/dev/tcp/127.0.0.1/%u", port);
   network = COMMAND ("bash", "-c", script);
   g_print ("  there is no network; the server at port %u, which this program has just reached, is not there:\n", port);
-  g_object_unref (tour_run (session, network));
+  g_object_unref (commands_run (session, network));
 }
 
 /* The real uid of the process with this command line, as the host sees it; -1 without one. */
 static int
-tour_find_uid (const char *cmdline,
-               gsize       cmdline_size)
+commands_find_uid (const char *cmdline,
+                   gsize       cmdline_size)
 {
   g_autoptr (GDir) processes = g_dir_open ("/proc", 0, NULL);
   const char *name = NULL;
@@ -262,8 +262,8 @@ tour_find_uid (const char *cmdline,
 }
 
 static void
-tour_identity (SandboxSession *session,
-               const char     *directory)
+commands_identity (SandboxSession *session,
+                   const char     *directory)
 {
   static const char cmdline[] = "sleep\0"
                                 "4711.5";
@@ -274,23 +274,23 @@ tour_identity (SandboxSession *session,
   g_autoptr (GError) error = NULL;
   GStatBuf info;
 
-  tour_title ("5. Who a command is, seen from both sides");
-  g_object_unref (tour_run (session, inside));
+  commands_title ("5. Who a command is, seen from both sides");
+  g_object_unref (commands_run (session, inside));
 
   process = sandbox_session_spawn (session, sleeping, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  outside: this program is uid %u, a command of its sandbox uid %d\n",
-           (guint) getuid (), tour_find_uid (cmdline, sizeof cmdline));
+           (guint) getuid (), commands_find_uid (cmdline, sizeof cmdline));
   sandbox_process_kill (process, &error);
-  tour_check (error);
+  commands_check (error);
   sandbox_process_wait (process, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   if (g_stat (path, &info) == 0)
     g_print ("  outside: made-inside belongs to uid %u, as its directory does\n", (guint) info.st_uid);
 }
 
 static void
-tour_streams (SandboxSession *session)
+commands_streams (SandboxSession *session)
 {
   g_autoptr (SandboxCommand) command = COMMAND ("sh", "-c", "while read word; do echo \"you said $word\"; done");
   g_autoptr (SandboxProcess) process = NULL;
@@ -298,9 +298,9 @@ tour_streams (SandboxSession *session)
   GOutputStream *input = NULL;
   g_autoptr (GError) error = NULL;
 
-  tour_title ("6. Talking to a command while it runs");
+  commands_title ("6. Talking to a command while it runs");
   process = sandbox_session_spawn (session, command, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   input = sandbox_process_get_stdin (process);
   answers = g_data_input_stream_new (sandbox_process_get_stdout (process));
 
@@ -309,21 +309,21 @@ tour_streams (SandboxSession *session)
       g_autofree char *answer = NULL;
 
       g_output_stream_printf (input, NULL, NULL, &error, "word-%u\n", i);
-      tour_check (error);
+      commands_check (error);
       answer = g_data_input_stream_read_line_utf8 (answers, NULL, NULL, &error);
-      tour_check (error);
+      commands_check (error);
       g_print ("  said word-%u, heard “%s”\n", i, answer);
     }
 
   g_output_stream_close (input, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   sandbox_process_wait (process, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  closed its input; it exited with %d\n", sandbox_result_get_exit_status (sandbox_process_get_result (process)));
 }
 
 static void
-tour_errors (SandboxSession *session)
+commands_errors (SandboxSession *session)
 {
   g_autoptr (SandboxCommand) missing = COMMAND ("no-such-program");
   g_autoptr (SandboxCommand) failing = COMMAND ("false");
@@ -333,7 +333,7 @@ tour_errors (SandboxSession *session)
   g_autoptr (GError) failed = NULL;
   g_autoptr (GError) error = NULL;
 
-  tour_title ("7. Errors have codes");
+  commands_title ("7. Errors have codes");
   sandbox_session_run (session, missing, NULL, &not_found);
   if (g_error_matches (not_found, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
     g_print ("  NOT_FOUND: %s\n", not_found->message);
@@ -344,7 +344,7 @@ tour_errors (SandboxSession *session)
 
   /* A command that fails is no error by itself; who wants one asks for it. */
   result = sandbox_session_run (session, failing, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   if (!sandbox_result_check (result, &failed))
     g_print ("  FAILED: %s\n", failed->message);
 }
@@ -360,9 +360,9 @@ typedef struct
 } Together;
 
 static void
-tour_ran_cb (GObject      *object,
-             GAsyncResult *async_result,
-             gpointer      user_data)
+commands_ran_cb (GObject      *object,
+                 GAsyncResult *async_result,
+                 gpointer      user_data)
 {
   Together *together = user_data;
   g_autoptr (GError) error = NULL;
@@ -377,7 +377,7 @@ tour_ran_cb (GObject      *object,
 }
 
 static gboolean
-tour_cancel_cb (gpointer user_data)
+commands_cancel_cb (gpointer user_data)
 {
   g_cancellable_cancel (user_data);
 
@@ -385,7 +385,7 @@ tour_cancel_cb (gpointer user_data)
 }
 
 static void
-tour_async (SandboxSession *session)
+commands_async (SandboxSession *session)
 {
   g_autoptr (GMainLoop) loop = g_main_loop_new (NULL, FALSE);
   g_autoptr (SandboxCommand) nap = COMMAND ("sleep", "0.5");
@@ -394,21 +394,21 @@ tour_async (SandboxSession *session)
   Together together = { .loop = loop, .waiting = 4 };
   gint64   started = g_get_monotonic_time ();
 
-  tour_title ("8. Several at once, with callbacks");
+  commands_title ("8. Several at once, with callbacks");
   for (guint i = 0; i < 3; i++)
-    sandbox_session_run_async (session, nap, NULL, tour_ran_cb, &together);
-  sandbox_session_run_async (session, sleep, cancellable, tour_ran_cb, &together);
-  g_timeout_add (200, tour_cancel_cb, cancellable);
+    sandbox_session_run_async (session, nap, NULL, commands_ran_cb, &together);
+  sandbox_session_run_async (session, sleep, cancellable, commands_ran_cb, &together);
+  g_timeout_add (200, commands_cancel_cb, cancellable);
   g_main_loop_run (loop);
 
   g_print ("  %u commands that sleep 500 ms took %" G_GINT64_FORMAT " ms together\n",
            together.succeeded, (g_get_monotonic_time () - started) / 1000);
-  g_print ("  the one that sleeps a minute, which the tour has cancelled: %s\n", together.cancelled);
+  g_print ("  the one that sleeps a minute, which has been cancelled: %s\n", together.cancelled);
   g_free (together.cancelled);
 }
 
 static void
-tour_stop (SandboxHandle *handle)
+commands_stop (SandboxHandle *handle)
 {
   SandboxSession *session = sandbox_handle_get_session (handle);
   g_autoptr (SandboxCommand) sleeping = COMMAND ("sleep", "60");
@@ -417,11 +417,11 @@ tour_stop (SandboxHandle *handle)
   g_autoptr (GError) error = NULL;
   g_autofree char *outcome = NULL;
 
-  tour_title ("9. The end");
+  commands_title ("9. The end");
   process = sandbox_session_spawn (session, sleeping, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   sandbox_handle_stop (handle, NULL, &error);
-  tour_check (error);
+  commands_check (error);
   g_print ("  stopped; what still ran is dead: %s\n",
            sandbox_result_get_outcome (sandbox_process_get_result (process)) == SANDBOX_OUTCOME_STOPPED ? "yes" : "no");
   none = sandbox_session_spawn (session, sleeping, NULL, &error);
@@ -431,7 +431,7 @@ tour_stop (SandboxHandle *handle)
 
 /* The files stay: they are the host's. */
 static void
-tour_clean_up (const char *directory)
+commands_clean_up (const char *directory)
 {
   g_autoptr (GDir) files = g_dir_open (directory, 0, NULL);
   const char *name = NULL;
@@ -445,7 +445,7 @@ tour_clean_up (const char *directory)
       g_remove (path);
     }
   g_rmdir (directory);
-  g_print ("  the directory still had its %u files; the tour has removed them\n", n_files);
+  g_print ("  the directory still had its %u files; they are removed now\n", n_files);
 }
 
 int
@@ -457,21 +457,21 @@ main (void)
   SandboxSession *session = NULL;
 
   setlocale (LC_ALL, "");
-  g_print ("A tour of sandbox-glib, in C\n");
-  directory = g_dir_make_tmp ("sandbox-tour-XXXXXX", &error);
-  tour_check (error);
-  handle = tour_create (directory);
+  g_print ("How commands run and end, in C\n");
+  directory = g_dir_make_tmp ("sandbox-commands-XXXXXX", &error);
+  commands_check (error);
+  handle = commands_create (directory);
   session = sandbox_handle_get_session (handle);
 
-  tour_files (session);
-  tour_commands (session);
-  tour_borders (session);
-  tour_identity (session, directory);
-  tour_streams (session);
-  tour_errors (session);
-  tour_async (session);
-  tour_stop (handle);
-  tour_clean_up (directory);
+  commands_files (session);
+  commands_run_some (session);
+  commands_borders (session);
+  commands_identity (session, directory);
+  commands_streams (session);
+  commands_errors (session);
+  commands_async (session);
+  commands_stop (handle);
+  commands_clean_up (directory);
 
   return 0;
 }

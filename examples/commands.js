@@ -1,7 +1,7 @@
 #!/usr/bin/env -S gjs -m
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A tour of the library in JavaScript, with promises throughout. demo.c and demo.py take the same tour with synchronous
-// calls, which JavaScript has as well.
+// How commands run and end, in JavaScript, with promises throughout. commands.c and commands.py show the same with calls
+// that wait, which JavaScript has as well; demo.js is the tour to begin with.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
@@ -183,7 +183,7 @@ async function together(session) {
     const succeeded = (await Promise.all(naps)).filter(result => result.check()).length;
     const ms = Math.round((GLib.get_monotonic_time() - started) / 1000);
     print(`  ${succeeded} commands that sleep 500 ms took ${ms} ms together`);
-    print(`  the one that sleeps a minute, which the tour has cancelled: ${cancelled.reason.message}`);
+    print(`  the one that sleeps a minute, which has been cancelled: ${cancelled.reason.message}`);
 }
 
 async function stop(handle) {
@@ -205,12 +205,12 @@ function cleanUp(directory) {
     const children = [...folder.enumerate_children('standard::name', Gio.FileQueryInfoFlags.NONE, null)];
     children.forEach(info => folder.get_child(info.get_name()).delete(null));
     folder.delete(null);
-    print(`  the directory still had its ${children.length} files; the tour has removed them`);
+    print(`  the directory still had its ${children.length} files; they are removed now`);
 }
 
 try {
-    print('A tour of sandbox-glib, in JavaScript');
-    const directory = GLib.Dir.make_tmp('sandbox-tour-XXXXXX');
+    print('How commands run and end, in JavaScript');
+    const directory = GLib.Dir.make_tmp('sandbox-commands-XXXXXX');
     const handle = await create(directory);
     const session = handle.get_session();
     await files(session);
@@ -223,6 +223,6 @@ try {
     await stop(handle);
     cleanUp(directory);
 } catch (error) {
-    printerr(`The tour ends here: ${error.message}`);
+    printerr(`It ends here: ${error.message}`);
     System.exit(1);
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A tour of the library in Python. Synchronous calls need no main loop; demo.c and demo.js take the same tour."""
+"""How commands run and end, in Python. Synchronous calls need no main loop; commands.c and commands.js show the same, and
+demo.py is the tour to begin with.
+"""
 
 import os
 import shlex
@@ -182,7 +184,7 @@ def together(session):
     GLib.timeout_add(200, cancellable.cancel)
     loop.run()
     print(f'  {succeeded} commands that sleep 500 ms took {(time.monotonic() - started) * 1000:.0f} ms together')
-    print('  the one that sleeps a minute, which the tour has cancelled:', cancelled)
+    print('  the one that sleeps a minute, which has been cancelled:', cancelled)
 
 
 def stop(handle):
@@ -200,8 +202,8 @@ def stop(handle):
 
 
 def main():
-    print('A tour of sandbox-glib, in Python')
-    directory = tempfile.mkdtemp(prefix='sandbox-tour-')
+    print('How commands run and end, in Python')
+    directory = tempfile.mkdtemp(prefix='sandbox-commands-')
     try:
         handle = create(directory)
         session = handle.get_session()
@@ -214,11 +216,11 @@ def main():
         together(session)
         stop(handle)
     except GLib.Error as error:
-        sys.exit(f'The tour ends here: {error.message}')
+        sys.exit(f'It ends here: {error.message}')
     # The files stay: they are the host's.
     n_files = len(os.listdir(directory))
     shutil.rmtree(directory)
-    print(f'  the directory still had its {n_files} files; the tour has removed them')
+    print(f'  the directory still had its {n_files} files; they are removed now')
 
 
 if __name__ == '__main__':
