@@ -13,4 +13,8 @@ JsonNode *sandbox_json_parse_object (const char *text,
                                      const char *what,
                                      GError    **error);
 
+/* What json_to_string () gives, as JSON: that leaves one control character as it is. */
+char *sandbox_json_print (JsonNode *node,
+                          gboolean  pretty);
+
 G_END_DECLS

@@ -319,3 +319,19 @@ sandbox_json_parse_object (const char *text,
 
   return json_parser_steal_root (parser);
 }
+
+char *
+sandbox_json_print (JsonNode *node,
+                    gboolean  pretty)
+{
+  g_autofree char *text = json_to_string (node, pretty);
+  GString         *fixed = NULL;
+
+  /* json-glib does not escape U+001F. It stands nowhere but in a string. */
+  if (strchr (text, 0x1f) == NULL)
+    return g_steal_pointer (&text);
+  fixed = g_string_new (text);
+  g_string_replace (fixed, "\x1f", "\\u001f", 0);
+
+  return g_string_free (fixed, FALSE);
+}

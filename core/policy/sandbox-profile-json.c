@@ -144,7 +144,7 @@ sandbox_profile_to_json (SandboxProfile *self)
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
 
-  return json_to_string (root, TRUE);
+  return sandbox_json_print (root, TRUE);
 }
 
 static gboolean
@@ -180,7 +180,7 @@ sandbox_profile_json_show (GParamSpec *property,
   if (property->value_type == G_TYPE_STRV)
     return g_strdup ("something that is no array");
   if (!sandbox_profile_json_is_string (node))
-    return json_to_string (node, FALSE);
+    return sandbox_json_print (node, FALSE);
 
   text = sandbox_path_display (json_node_get_string (node));
 

@@ -2,9 +2,8 @@
 
 #include "sandbox-report-private.h"
 
-#include <json-glib/json-glib.h>
-
 #include "sandbox-enums.h"
+#include "sandbox-json-private.h"
 #include "sandbox-report-step-private.h"
 
 /**
@@ -540,7 +539,7 @@ sandbox_report_to_json (SandboxReport *self)
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
 
-  return json_to_string (root, FALSE);
+  return sandbox_json_print (root, FALSE);
 }
 
 SandboxReport *

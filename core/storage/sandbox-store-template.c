@@ -5,13 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <json-glib/json-glib.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
 #include "sandbox-owner-private.h"
 #include "sandbox-paths-private.h"
@@ -319,7 +319,7 @@ sandbox_store_write_json (int          directory,
                           GError     **error)
 {
   g_autoptr (JsonNode) root = json_builder_get_root (builder);
-  g_autofree char *text = json_to_string (root, FALSE);
+  g_autofree char *text = sandbox_json_print (root, FALSE);
   g_auto (SandboxFd) fd = openat (directory, SANDBOX_STORE_TEMPLATE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
   if (fd >= 0 && sandbox_contained_fits (strlen (text)) && sandbox_contained_write_all (fd, text, strlen (text)) &&
@@ -393,7 +393,7 @@ sandbox_store_has_name (SandboxStore *self,
   json_builder_end_array (builder);
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
-  begin = json_to_string (root, FALSE);
+  begin = sandbox_json_print (root, FALSE);
   length = strlen (begin) - strlen ("]}");
   found = g_malloc (length);
 

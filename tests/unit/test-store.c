@@ -102,6 +102,7 @@ make_files (void)
   sandbox_file_set_add (set, "a", text);
   sandbox_file_set_add (set, "d/e/empty", empty);
   sandbox_file_set_add (set, "d/quote\"\\x5c\\xff", text);
+  sandbox_file_set_add (set, "d/\x1f\x01\x7f", empty);
   {
     g_autoptr (GFile) directory = g_file_new_for_path (path);
 
