@@ -5,14 +5,11 @@
 #include "sandbox-enums.h"
 #include "sandbox-error.h"
 #include "sandbox-keys-private.h"
+#include "sandbox-labels-private.h"
 #include "sandbox-network-policy-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
 #include "sandbox-state-private.h"
-
-#define MAX_LABELS 64
-#define MAX_LABEL_NAME_BYTES 128
-#define MAX_LABEL_VALUE_BYTES 1024
 
 /**
  * SandboxCreateOptions:
@@ -755,47 +752,6 @@ sandbox_create_options_freeze (SandboxCreateOptions *self)
   return copy;
 }
 
-static gboolean
-sandbox_create_options_validate_labels (GVariant *labels,
-                                        GError  **error)
-{
-  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
-  GVariantIter iter;
-  const char  *name;
-  const char  *value;
-
-  if (g_variant_n_children (labels) > MAX_LABELS)
-    {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                   "There are %" G_GSIZE_FORMAT " labels, the limit is %d",
-                   g_variant_n_children (labels), MAX_LABELS);
-      return FALSE;
-    }
-
-  g_variant_iter_init (&iter, labels);
-
-  while (g_variant_iter_next (&iter, "{&s&s}", &name, &value))
-    {
-      if (strlen (name) > MAX_LABEL_NAME_BYTES || strlen (value) > MAX_LABEL_VALUE_BYTES)
-        {
-          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                       "A label has more than %d bytes in its name or %d in its value",
-                       MAX_LABEL_NAME_BYTES, MAX_LABEL_VALUE_BYTES);
-          return FALSE;
-        }
-
-      if (name[0] == '\0' || !g_hash_table_add (names, (gpointer) name))
-        {
-          g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
-                               name[0] == '\0' ? "A label has no name"
-                                               : "Two labels have the same name");
-          return FALSE;
-        }
-    }
-
-  return TRUE;
-}
-
 /* Where the files come from, in one way only. */
 static gboolean
 sandbox_create_options_validate_workspace (SandboxCreateOptions *self,
@@ -848,7 +804,7 @@ sandbox_create_options_validate (SandboxCreateOptions *self,
   if (!sandbox_create_options_validate_workspace (self, error))
     return FALSE;
 
-  if (self->labels != NULL && !sandbox_create_options_validate_labels (self->labels, error))
+  if (self->labels != NULL && !sandbox_labels_validate (self->labels, error))
     return FALSE;
 
   return self->profile == NULL || sandbox_profile_validate (self->profile, error);

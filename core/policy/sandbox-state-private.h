@@ -5,14 +5,16 @@
 
 G_BEGIN_DECLS
 
-/* All three are right; the last may be NULL. */
+/* All are right; the last two may be NULL. */
 SandboxState *sandbox_state_new (const char *backend,
                                  const char *session_id,
-                                 const char *template_key);
+                                 const char *template_key,
+                                 GVariant   *labels);
 
 /* FALSE only for an object that was not made by a function of this library. */
 gboolean sandbox_state_is_complete (SandboxState *self);
 
+/* Whether both are of one session. Labels do not tell that. */
 gboolean sandbox_state_equal (SandboxState *self,
                               SandboxState *other);
 

@@ -2,18 +2,23 @@
 
 #include "sandbox-state-private.h"
 
+#include <string.h>
+
 #include "sandbox-error.h"
 #include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
+#include "sandbox-labels-private.h"
 #include "sandbox-paths-private.h"
 
 #define VERSION 1
-#define MAX_BYTES 4096
+/* As many labels as there can be, with every byte escaped, have room. */
+#define MAX_BYTES (512 * 1024)
 
 #define VERSION_NAME "version"
 #define BACKEND_NAME "backend"
 #define SESSION_NAME "session-id"
 #define TEMPLATE_NAME "template-key"
+#define LABELS_NAME "labels"
 
 /**
  * SandboxState:
@@ -33,7 +38,7 @@
  * ```
  *
  * Neither the files nor the policies of the session are in it: the files stay where they are, policies are given
- * again. It does not change once it is made.
+ * again. Labels are, and are what the session was made with. It does not change once it is made.
  *
  * Since: 1.0
  */
@@ -41,9 +46,10 @@ struct _SandboxState
 {
   GObject parent_instance;
 
-  char *backend;
-  char *session_id;
-  char *template_key;
+  char     *backend;
+  char     *session_id;
+  char     *template_key;
+  GVariant *labels;
 };
 
 typedef enum
@@ -51,9 +57,10 @@ typedef enum
   PROP_BACKEND = 1,
   PROP_SESSION_ID,
   PROP_TEMPLATE_KEY,
+  PROP_LABELS,
 } SandboxStateProps;
 
-static GParamSpec *properties[PROP_TEMPLATE_KEY + 1];
+static GParamSpec *properties[PROP_LABELS + 1];
 
 G_DEFINE_FINAL_TYPE (SandboxState, sandbox_state, G_TYPE_OBJECT)
 
@@ -65,6 +72,7 @@ sandbox_state_finalize (GObject *object)
   g_free (self->backend);
   g_free (self->session_id);
   g_free (self->template_key);
+  g_clear_pointer (&self->labels, g_variant_unref);
 
   G_OBJECT_CLASS (sandbox_state_parent_class)->finalize (object);
 }
@@ -89,6 +97,10 @@ sandbox_state_get_property (GObject    *object,
 
     case PROP_TEMPLATE_KEY:
       g_value_set_string (value, self->template_key);
+      break;
+
+    case PROP_LABELS:
+      g_value_set_variant (value, self->labels);
       break;
     }
 }
@@ -131,6 +143,19 @@ sandbox_state_class_init (SandboxStateClass *klass)
   properties[PROP_TEMPLATE_KEY] =
       g_param_spec_string ("template-key", NULL, NULL, NULL, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
+  /**
+   * SandboxState:labels: (getter get_labels)
+   *
+   * Names and values of the host for the session, of type `a{ss}`, or %NULL for none. They tell people which session this
+   * is, and are in the order of their names.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_LABELS] =
+      g_param_spec_variant ("labels", NULL, NULL,
+                            G_VARIANT_TYPE ("a{ss}"), NULL,
+                            G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
 
@@ -139,21 +164,55 @@ sandbox_state_init (SandboxState *self)
 {
 }
 
+static int
+sandbox_state_compare_labels (gconstpointer a,
+                              gconstpointer b)
+{
+  const char *name_a = NULL;
+  const char *name_b = NULL;
+
+  g_variant_get_child (*(GVariant *const *) a, 0, "&s", &name_a);
+  g_variant_get_child (*(GVariant *const *) b, 0, "&s", &name_b);
+
+  return strcmp (name_a, name_b);
+}
+
+/* In one order; NULL for none. */
+static GVariant *
+sandbox_state_sort_labels (GVariant *labels)
+{
+  g_autoptr (GPtrArray) entries = NULL;
+  gsize n_labels = labels != NULL ? g_variant_n_children (labels) : 0;
+
+  if (n_labels == 0)
+    return NULL;
+
+  entries = g_ptr_array_new_full ((guint) n_labels, (GDestroyNotify) g_variant_unref);
+  for (gsize i = 0; i < n_labels; i++)
+    g_ptr_array_add (entries, g_variant_get_child_value (labels, i));
+  g_ptr_array_sort (entries, sandbox_state_compare_labels);
+
+  return g_variant_ref_sink (g_variant_new_array (G_VARIANT_TYPE ("{ss}"), (GVariant *const *) entries->pdata, n_labels));
+}
+
 SandboxState *
 sandbox_state_new (const char *backend,
                    const char *session_id,
-                   const char *template_key)
+                   const char *template_key,
+                   GVariant   *labels)
 {
   SandboxState *self = NULL;
 
   g_return_val_if_fail (sandbox_backend_name_is_valid (backend), NULL);
   g_return_val_if_fail (sandbox_key_is_valid (session_id), NULL);
   g_return_val_if_fail (template_key == NULL || sandbox_key_is_valid (template_key), NULL);
+  g_return_val_if_fail (labels == NULL || g_variant_is_of_type (labels, G_VARIANT_TYPE ("a{ss}")), NULL);
 
   self = g_object_new (SANDBOX_TYPE_STATE, NULL);
   self->backend = g_strdup (backend);
   self->session_id = g_strdup (session_id);
   self->template_key = g_strdup (template_key);
+  self->labels = sandbox_state_sort_labels (labels);
 
   return self;
 }
@@ -199,11 +258,40 @@ sandbox_state_check_names (JsonObject *object,
     }
   for (GList *member = members; member != NULL; member = member->next)
     {
-      if (!g_strv_contains (names, member->data))
+      if (!g_strv_contains (names, member->data) && strcmp (member->data, LABELS_NAME) != 0)
         return sandbox_state_fail (error, member->data, "is unknown");
     }
 
   return TRUE;
+}
+
+/* FALSE for what is no object of strings, or not one that a session can have. */
+static gboolean
+sandbox_state_read_labels (JsonObject *object,
+                           GVariant  **labels,
+                           GError    **error)
+{
+  g_auto (GVariantBuilder) builder = G_VARIANT_BUILDER_INIT (G_VARIANT_TYPE ("a{ss}"));
+  JsonNode *node = json_object_get_member (object, LABELS_NAME);
+  g_autoptr (GList) names = NULL;
+
+  if (node == NULL)
+    return TRUE;
+  if (!JSON_NODE_HOLDS_OBJECT (node))
+    return sandbox_state_fail (error, LABELS_NAME, "is no object");
+
+  names = json_object_get_members (json_node_get_object (node));
+  for (GList *name = names; name != NULL; name = name->next)
+    {
+      const char *value = sandbox_state_peek_string (json_node_get_object (node), name->data);
+
+      if (value == NULL)
+        return sandbox_state_fail (error, LABELS_NAME, "has a value that is no string");
+      g_variant_builder_add (&builder, "{ss}", (const char *) name->data, value);
+    }
+  *labels = g_variant_ref_sink (g_variant_builder_end (&builder));
+
+  return sandbox_labels_validate (*labels, error);
 }
 
 /* Before all else: what another version has beside it, this one cannot judge. */
@@ -230,7 +318,8 @@ sandbox_state_check_version (JsonObject *object,
  * Makes a state of what [method@Sandbox.State.to_json] gave.
  *
  * It is strict: a name that is missing, unknown or stands twice, an id that is not 64 hexadecimal digits in lower case,
- * another version are %SANDBOX_ERROR_INVALID, more than 4 KiB are %SANDBOX_ERROR_LIMIT. Whether there is such a
+ * another version are %SANDBOX_ERROR_INVALID, more than 512 KiB, or more labels than a session can have, are
+ * %SANDBOX_ERROR_LIMIT. Only the labels may be missing. Whether there is such a
  * session is found out when the state is used. `state.schema.json`, which comes with these pages, is a JSON schema.
  *
  * Returns: (transfer full): a state
@@ -246,6 +335,7 @@ sandbox_state_new_from_json (const char *text,
   const char *backend = NULL;
   const char *session_id = NULL;
   const char *template_key = NULL;
+  g_autoptr (GVariant) labels = NULL;
 
   g_return_val_if_fail (text != NULL, NULL);
 
@@ -266,17 +356,36 @@ sandbox_state_new_from_json (const char *text,
     sandbox_state_fail (error, SESSION_NAME, "is no id of a session");
   else if (!sandbox_key_is_valid (template_key) && !json_object_get_null_member (object, TEMPLATE_NAME))
     sandbox_state_fail (error, TEMPLATE_NAME, "is neither the key of a template nor null");
-  else
-    return sandbox_state_new (backend, session_id, template_key);
+  else if (sandbox_state_read_labels (object, &labels, error))
+    return sandbox_state_new (backend, session_id, template_key, labels);
 
   return NULL;
+}
+
+static void
+sandbox_state_write_labels (SandboxState *self,
+                            JsonBuilder  *builder)
+{
+  GVariantIter iter;
+  const char  *name = NULL;
+  const char  *value = NULL;
+
+  json_builder_set_member_name (builder, LABELS_NAME);
+  json_builder_begin_object (builder);
+  g_variant_iter_init (&iter, self->labels);
+  while (g_variant_iter_next (&iter, "{&s&s}", &name, &value))
+    {
+      json_builder_set_member_name (builder, name);
+      json_builder_add_string_value (builder, value);
+    }
+  json_builder_end_object (builder);
 }
 
 /**
  * sandbox_state_to_json:
  * @self: a state
  *
- * Gets the state as JSON that [ctor@Sandbox.State.new_from_json] reads. Equal states give equal text.
+ * Gets the state as JSON that [ctor@Sandbox.State.new_from_json] reads. Equal states with equal labels give equal text.
  *
  * Returns: (transfer full): the text
  *
@@ -304,10 +413,12 @@ sandbox_state_to_json (SandboxState *self)
     json_builder_add_string_value (builder, self->template_key);
   else
     json_builder_add_null_value (builder);
+  if (self->labels != NULL)
+    sandbox_state_write_labels (self, builder);
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
 
-  return json_to_string (root, TRUE);
+  return sandbox_json_print (root, TRUE);
 }
 
 /**
@@ -362,6 +473,24 @@ sandbox_state_get_template_key (SandboxState *self)
   g_return_val_if_fail (SANDBOX_IS_STATE (self), NULL);
 
   return self->template_key;
+}
+
+/**
+ * sandbox_state_get_labels: (get-property labels)
+ * @self: a state
+ *
+ * Gets the labels. See [property@Sandbox.State:labels].
+ *
+ * Returns: (transfer none) (nullable): the labels, of type `a{ss}`, or %NULL for none
+ *
+ * Since: 1.0
+ */
+GVariant *
+sandbox_state_get_labels (SandboxState *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_STATE (self), NULL);
+
+  return self->labels;
 }
 
 gboolean

@@ -26,5 +26,7 @@ SANDBOX_AVAILABLE_IN_1_0
 const char *sandbox_state_get_session_id (SandboxState *self);
 SANDBOX_AVAILABLE_IN_1_0
 const char *sandbox_state_get_template_key (SandboxState *self);
+SANDBOX_AVAILABLE_IN_1_0
+GVariant *sandbox_state_get_labels (SandboxState *self);
 
 G_END_DECLS

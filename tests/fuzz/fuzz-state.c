@@ -53,6 +53,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
   again = sandbox_state_new_from_json (written, &error);
   g_assert_no_error (error);
   g_assert_true (sandbox_state_equal (state, again));
+  g_assert_true (sandbox_state_get_labels (state) == NULL ? sandbox_state_get_labels (again) == NULL
+                                                          : g_variant_equal (sandbox_state_get_labels (state), sandbox_state_get_labels (again)));
   rewritten = sandbox_state_to_json (again);
   g_assert_cmpstr (rewritten, ==, written);
 

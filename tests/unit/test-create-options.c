@@ -134,8 +134,8 @@ static void
 test_state (void)
 {
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
-  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY);
-  g_autoptr (SandboxState) without = sandbox_state_new ("memory", OTHER_KEY, NULL);
+  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY, NULL);
+  g_autoptr (SandboxState) without = sandbox_state_new ("memory", OTHER_KEY, NULL, NULL);
   g_autoptr (SandboxState) empty = g_object_new (SANDBOX_TYPE_STATE, NULL);
   g_autoptr (GError) error = NULL;
 
@@ -167,7 +167,7 @@ static void
 test_workspace_excludes (void)
 {
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
-  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY);
+  g_autoptr (SandboxState) state = sandbox_state_new ("memory", OTHER_KEY, KEY, NULL);
   g_autoptr (GError) error = NULL;
 
   g_test_summary ("A directory of the host goes with no template, no state and no mode; the message names which");

@@ -30,7 +30,7 @@ test_json (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
     {
-      g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, keys[i]);
+      g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, keys[i], NULL);
       g_autoptr (SandboxState) again = NULL;
       g_autoptr (GError) error = NULL;
       g_autofree char *text = sandbox_state_to_json (state);
@@ -57,14 +57,80 @@ test_json (void)
     }
 }
 
+/* As they stand in a text, names all different; every byte is written with an escape. */
+static char *
+make_labels (guint n_labels,
+             guint name_bytes,
+             guint value_bytes)
+{
+  GString *text = g_string_new (", \"labels\": {");
+
+  for (guint i = 0; i < n_labels; i++)
+    {
+      g_string_append_printf (text, "%s\"\\u00%02x", i > 0 ? ", " : "", 0x10 + i);
+      for (guint j = 1; j < name_bytes; j++)
+        g_string_append (text, "\\u0001");
+      g_string_append (text, "\": \"");
+      for (guint j = 0; j < value_bytes; j++)
+        g_string_append (text, "\\u0002");
+      g_string_append (text, "\"");
+    }
+  g_string_append (text, "}");
+
+  return g_string_free (text, FALSE);
+}
+
+static void
+test_labels (void)
+{
+  g_autoptr (GVariant) labels = g_variant_ref_sink (g_variant_new_parsed ("{'owner': 'Jürgen \"x\"', 'a': ''}"));
+  g_autoptr (GVariant) none = g_variant_ref_sink (g_variant_new_array (G_VARIANT_TYPE ("{ss}"), NULL, 0));
+  g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, KEY, labels);
+  g_autoptr (SandboxState) bare = sandbox_state_new ("bubblewrap", ID, KEY, none);
+  g_autoptr (SandboxState) again = NULL;
+  g_autoptr (SandboxState) largest = NULL;
+  g_autoptr (GVariant) kept = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = sandbox_state_to_json (state);
+  g_autofree char *second = NULL;
+  g_autofree char *bare_text = sandbox_state_to_json (bare);
+  g_autofree char *most = make_labels (64, 128, 1024);
+  g_autofree char *most_text = make_text ("1", "\"b\"", "\"" ID "\"", "null", most);
+
+  g_test_summary ("Labels are kept, in one order, as many and as long as they can be; they do not tell states apart");
+
+  g_object_get (state, "labels", &kept, NULL);
+  g_assert_true (kept == sandbox_state_get_labels (state));
+  g_assert_cmpvariant (kept, g_variant_new_parsed ("{'a': '', 'owner': 'Jürgen \"x\"'}"));
+  again = sandbox_state_new_from_json (text, &error);
+  g_assert_no_error (error);
+  g_assert_cmpvariant (sandbox_state_get_labels (again), kept);
+  second = sandbox_state_to_json (again);
+  g_assert_cmpstr (second, ==, text);
+
+  g_assert_null (sandbox_state_get_labels (bare));
+  g_assert_null (strstr (bare_text, "labels"));
+  g_assert_true (sandbox_state_equal (state, bare));
+
+  largest = sandbox_state_new_from_json (most_text, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_variant_n_children (sandbox_state_get_labels (largest)), ==, 64);
+  g_clear_object (&again);
+  g_clear_pointer (&text, g_free);
+  text = sandbox_state_to_json (largest);
+  again = sandbox_state_new_from_json (text, &error);
+  g_assert_no_error (error);
+  g_assert_cmpvariant (sandbox_state_get_labels (again), sandbox_state_get_labels (largest));
+}
+
 static void
 test_equal (void)
 {
-  g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, KEY);
-  g_autoptr (SandboxState) other_backend = sandbox_state_new ("other", ID, KEY);
-  g_autoptr (SandboxState) other_id = sandbox_state_new ("bubblewrap", KEY, KEY);
-  g_autoptr (SandboxState) other_key = sandbox_state_new ("bubblewrap", ID, ID);
-  g_autoptr (SandboxState) no_key = sandbox_state_new ("bubblewrap", ID, NULL);
+  g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, KEY, NULL);
+  g_autoptr (SandboxState) other_backend = sandbox_state_new ("other", ID, KEY, NULL);
+  g_autoptr (SandboxState) other_id = sandbox_state_new ("bubblewrap", KEY, KEY, NULL);
+  g_autoptr (SandboxState) other_key = sandbox_state_new ("bubblewrap", ID, ID, NULL);
+  g_autoptr (SandboxState) no_key = sandbox_state_new ("bubblewrap", ID, NULL, NULL);
 
   g_test_summary ("All of a state has to be the same");
 
@@ -81,6 +147,10 @@ test_tampered (void)
 {
   g_autofree char *long_id = g_strnfill (10240, 'a');
   g_autofree char *quoted = g_strconcat ("\"", long_id, "\"", NULL);
+  g_autofree char *huge_id = g_strnfill (512 * 1024, 'a');
+  g_autofree char *huge = g_strconcat ("\"", huge_id, "\"", NULL);
+  g_autofree char *many = make_labels (65, 1, 1);
+  g_autofree char *long_label = make_labels (1, 129, 1);
   const struct
   {
     const char  *version;
@@ -99,7 +169,8 @@ test_tampered (void)
     { "1", "\"b\"", "\"" ID "\\u0000\"", "null", "", SANDBOX_ERROR_INVALID },
     { "1", "\"b\"", "null", "null", "", SANDBOX_ERROR_INVALID },
     { "1", "\"b\"", "[\"" ID "\"]", "null", "", SANDBOX_ERROR_INVALID },
-    { "1", "\"b\"", quoted, "null", "", SANDBOX_ERROR_LIMIT },
+    { "1", "\"b\"", quoted, "null", "", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", huge, "null", "", SANDBOX_ERROR_LIMIT },
     { "1", "\"../b\"", "\"" ID "\"", "null", "", SANDBOX_ERROR_INVALID },
     { "1", "\".\"", "\"" ID "\"", "null", "", SANDBOX_ERROR_INVALID },
     { "1", "\"\"", "\"" ID "\"", "null", "", SANDBOX_ERROR_INVALID },
@@ -110,6 +181,14 @@ test_tampered (void)
     { "1", "\"b\"", "\"" ID "\"", "{}", "", SANDBOX_ERROR_INVALID },
     { "1", "\"b\"", "\"" ID "\"", "null", ", \"policy\": \"allow-all\"", SANDBOX_ERROR_INVALID },
     { "1", "\"b\"", "\"" ID "\"", "null", ", \"backend\": \"b\"", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": null", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": [[\"a\", \"b\"]]", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": {\"a\": 1}", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": {\"a\": {}}", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": {\"\": \"b\"}", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", ", \"labels\": {\"a\": \"b\", \"a\": \"c\"}", SANDBOX_ERROR_INVALID },
+    { "1", "\"b\"", "\"" ID "\"", "null", many, SANDBOX_ERROR_LIMIT },
+    { "1", "\"b\"", "\"" ID "\"", "null", long_label, SANDBOX_ERROR_LIMIT },
     { "2", "\"b\"", "\"" ID "\"", "null", "", SANDBOX_ERROR_INVALID },
     { "2", "\"b\"", "\"" ID "\"", "null", ", \"new\": 1", SANDBOX_ERROR_INVALID },
     { "0", "\"b\"", "\"" ID "\"", "null", "", SANDBOX_ERROR_INVALID },
@@ -155,7 +234,7 @@ test_missing (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     {
-      g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, NULL);
+      g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, NULL, NULL);
       g_autofree char *text = sandbox_state_to_json (state);
       g_autoptr (JsonNode) root = json_from_string (text, NULL);
       g_autofree char *cut = NULL;
@@ -188,7 +267,8 @@ test_schema (void)
 {
   g_autofree char *path = g_build_filename (g_getenv ("SANDBOX_TEST_DATA"), "..", "introspection", "state.schema.json", NULL);
   g_autoptr (JsonParser) parser = json_parser_new ();
-  g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, KEY);
+  g_autoptr (GVariant) labels = g_variant_ref_sink (g_variant_new_parsed ("{'a': 'b'}"));
+  g_autoptr (SandboxState) state = sandbox_state_new ("bubblewrap", ID, KEY, labels);
   g_autofree char *text = sandbox_state_to_json (state);
   g_autoptr (JsonNode) root = json_from_string (text, NULL);
   g_autoptr (GList) members = json_object_get_members (json_node_get_object (root));
@@ -206,7 +286,9 @@ test_schema (void)
   required = json_object_get_array_member (schema, "required");
   g_assert_false (json_object_get_boolean_member (schema, "additionalProperties"));
   g_assert_cmpuint (json_object_get_size (properties), ==, g_list_length (members));
-  g_assert_cmpuint (json_array_get_length (required), ==, g_list_length (members));
+  g_assert_cmpuint (json_array_get_length (required), ==, g_list_length (members) - 1);
+  for (GList *member = members; member != NULL; member = member->next)
+    g_assert_true (json_object_has_member (properties, member->data));
 
   for (guint i = 0; i < json_array_get_length (required); i++)
     {
@@ -255,6 +337,7 @@ main (int    argc,
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
   g_test_add_func ("/state/json", test_json);
+  g_test_add_func ("/state/labels", test_labels);
   g_test_add_func ("/state/equal", test_equal);
   g_test_add_func ("/state/tampered", test_tampered);
   g_test_add_func ("/state/future", test_future);
