@@ -34,6 +34,12 @@ SandboxLease *sandbox_lease_take (int                   directory,
                                   gpointer              data,
                                   GError              **error);
 
+/* Waits until no sandbox of the owner is left, as a new owner would: BUSY. For one who is going to delete the session. */
+gboolean sandbox_lease_wait (SandboxLease         *self,
+                             SandboxContainedCheck check,
+                             gpointer              data,
+                             GError              **error);
+
 /* STOPPED in a forked child of the owner. */
 gboolean sandbox_lease_check (SandboxLease *self,
                               GError      **error);

@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-random-private.h"
 
 /* One page at most, and always of one size: it is written over in place by one call, which a kill does not cut in two
  * and for which a full disk has room. */
@@ -126,7 +126,6 @@ gboolean
 sandbox_lease_record_fill (SandboxLeaseRecord *self,
                            GError            **error)
 {
-  guint8      random[SANDBOX_LEASE_TOKEN_LENGTH / 2];
   char        boot[64] = "";
   struct stat st;
 
@@ -150,13 +149,11 @@ sandbox_lease_record_fill (SandboxLeaseRecord *self,
   self->boot[SANDBOX_LEASE_BOOT_LENGTH] = '\0';
   self->pid_namespace = st.st_ino;
 
-  if (getrandom (random, sizeof random, 0) != (ssize_t) sizeof random)
+  if (!sandbox_random_fill_digits (self->token, SANDBOX_LEASE_TOKEN_LENGTH / 2))
     {
       sandbox_set_error_from_errno (error, errno, "The kernel gives no random numbers");
       return FALSE;
     }
-  for (gsize i = 0; i < sizeof random; i++)
-    g_snprintf (self->token + 2 * i, 3, "%02x", random[i]);
 
   return TRUE;
 }

@@ -235,7 +235,7 @@ sandbox_lease_wait_alive (int                   directory,
   else if (!done && errsv == ETIMEDOUT)
     g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "Taking the session takes too long");
   else if (!done && errsv == EAGAIN)
-    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY, "A sandbox of the last owner of the session is still alive");
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY, "A sandbox of the session is still alive");
   else if (!done)
     sandbox_lease_fail_lock (errsv, SANDBOX_LEASE_ALIVE_FILE, error);
 
@@ -322,10 +322,12 @@ sandbox_lease_create_file (int         directory,
   errsv = errno;
   sandbox_fork_watch (fd);
   sandbox_fork_unlock ();
-  if (*fd < 0)
-    sandbox_set_error_from_errno (error, errsv, "Cannot make the file “%s” of the session", name);
+  /* Whatever the umask of the host */
+  if (*fd >= 0 && fchmod (*fd, 0600) == 0)
+    return TRUE;
+  sandbox_set_error_from_errno (error, *fd < 0 ? errsv : errno, "Cannot make the file “%s” of the session", name);
 
-  return *fd >= 0;
+  return FALSE;
 }
 
 SandboxLease *
@@ -402,6 +404,15 @@ sandbox_lease_check (SandboxLease *self,
                        "The session belongs to the process that this one was forked from");
 
   return FALSE;
+}
+
+gboolean
+sandbox_lease_wait (SandboxLease         *self,
+                    SandboxContainedCheck check,
+                    gpointer              data,
+                    GError              **error)
+{
+  return sandbox_lease_check (self, error) && sandbox_lease_wait_alive (self->directory, check, data, error);
 }
 
 gboolean

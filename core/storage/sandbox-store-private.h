@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 /* What stays on disk of one backend, in a directory of which the host is the only user:
  *
  *   STATE/BACKEND/templates/KEY/   tree/ and template.json
- *   STATE/BACKEND/sessions/ID/
+ *   STATE/BACKEND/sessions/ID/     lease, alive, state.json and files/workspace/
  *   STATE/BACKEND/aside/NAME/      what is being made or removed, and NAME.lock beside it, locked by whoever does that
  *
  * Nothing is made or removed in its place: it is renamed there whole, or away from there first. So whatever stands in
@@ -25,12 +25,14 @@ typedef struct _SandboxStore SandboxStore;
 
 /* @state_directory is absolute and is made when it is missing; NULL for a private one, which goes with the store. One
  * that others could change or look into is DENIED, with the reason. What is stored for guests belongs to @uid and @gid,
- * which are the host's own unless the host is root. */
-SandboxStore *sandbox_store_new (const char *state_directory,
-                                 const char *backend,
-                                 guint       uid,
-                                 guint       gid,
-                                 GError    **error);
+ * which are the host's own unless the host is root. What the dead have left aside is collected until @check ends that. */
+SandboxStore *sandbox_store_new (const char           *state_directory,
+                                 const char           *backend,
+                                 guint                 uid,
+                                 guint                 gid,
+                                 SandboxContainedCheck check,
+                                 gpointer              data,
+                                 GError              **error);
 SandboxStore *sandbox_store_ref (SandboxStore *self);
 void          sandbox_store_unref (SandboxStore *self);
 
@@ -43,6 +45,9 @@ int         sandbox_store_get_sessions (SandboxStore *self);
 void        sandbox_store_get_owner (SandboxStore *self,
                                      guint        *uid,
                                      guint        *gid);
+
+/* Whether the state directory goes with the store; then its sessions go with their owner, too. */
+gboolean sandbox_store_is_private (SandboxStore *self);
 
 /* One directory aside. */
 typedef struct _SandboxStoreWork SandboxStoreWork;
@@ -76,11 +81,19 @@ guint sandbox_store_collect (SandboxStore         *self,
                              SandboxContainedCheck check,
                              gpointer              data);
 
-/* Makes sure that there is a template of these files, and gives it. @files is frozen. */
+/* How much of a template has been gone over. */
+typedef void (*SandboxStoreProgress) (guint64  files,
+                                      guint64  bytes,
+                                      gpointer data);
+
+/* Makes sure that there is a template of these files, and gives it. @files is frozen. @progress, which may be NULL, is
+ * called at most every 100 ms, and once at the end. Its numbers begin anew when there was a template of the same name
+ * to compare with, and it was another one. */
 SandboxTemplate *sandbox_store_prewarm (SandboxStore         *self,
                                         const char           *name,
                                         SandboxFileSet       *files,
                                         SandboxContainedCheck check,
+                                        SandboxStoreProgress  progress,
                                         gpointer              data,
                                         GError              **error);
 
@@ -91,6 +104,14 @@ SandboxTemplate *sandbox_store_verify (SandboxStore         *self,
                                        gpointer              data,
                                        GError              **error);
 
+/* All of them (SandboxTemplate), sorted by key; whether they are as they were made is not looked at. Damaged ones are
+ * left out. */
+GPtrArray *sandbox_store_list_templates (SandboxStore         *self,
+                                         SandboxContainedCheck check,
+                                         gpointer              data,
+                                         GError              **error);
+
+/* TRUE when there is none. Sessions that were made from it keep their files. */
 gboolean sandbox_store_delete_template (SandboxStore         *self,
                                         const char           *key,
                                         SandboxContainedCheck check,
@@ -98,6 +119,95 @@ gboolean sandbox_store_delete_template (SandboxStore         *self,
                                         GError              **error);
 
 /* Between the parts of the store */
+
+/* What a template has, once it was found to be what its key says. It does not change; the stored files may. */
+typedef struct
+{
+  char           *path;
+  SandboxFileKind kind;
+  char           *target; /* of a link */
+
+  /* Of a file: whoever changes it afterwards changes one of these. */
+  guint64         inode;
+  guint64         size;
+  struct timespec changed;
+} SandboxStoredEntry;
+
+typedef struct
+{
+  gatomicrefcount ref_count;
+  char           *name;
+  GArray         *entries; /* SandboxStoredEntry, in the order of sandbox_file_set_list () */
+} SandboxStoredTemplate;
+
+SandboxStoredTemplate *sandbox_stored_template_new_verified (SandboxStore         *store,
+                                                             const char           *key,
+                                                             SandboxContainedCheck check,
+                                                             gpointer              data,
+                                                             GError              **error);
+SandboxStoredTemplate *sandbox_stored_template_ref (SandboxStoredTemplate *self);
+void                   sandbox_stored_template_unref (SandboxStoredTemplate *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxStoredTemplate, sandbox_stored_template_unref)
+
+/* The file is one that was read with the template, and has not been touched since. */
+gboolean sandbox_stored_entry_is_same (const SandboxStoredEntry *self,
+                                       const struct stat        *st);
+
+/* Verified the first time that a store is asked for it; CORRUPT, NOT_FOUND. */
+SandboxStoredTemplate *sandbox_store_get_template (SandboxStore         *self,
+                                                   const char           *key,
+                                                   SandboxContainedCheck check,
+                                                   gpointer              data,
+                                                   GError              **error);
+void                   sandbox_store_forget_template (SandboxStore *self,
+                                                      const char   *key);
+
+/* The files of a template, to the empty directory @target. With @reflink they share their content where that works,
+ * and with @strict it has to. *@stale is TRUE when it fails because the template is not what it was when it was verified. */
+typedef struct
+{
+  SandboxStore          *store;
+  const char            *key;
+  SandboxStoredTemplate *stored;
+  int                    target;
+  gboolean               reflink;
+  gboolean               strict;
+  SandboxContainedCheck  check;
+  gpointer               data;
+  gboolean               stale;
+} SandboxStoreCopy;
+
+gboolean sandbox_store_copy (SandboxStoreCopy *self,
+                             GError          **error);
+
+/* Whether files in @directory, where two are made for a moment, can share their content with others of the store. */
+gboolean sandbox_store_can_reflink (SandboxStore *self,
+                                    int           directory);
+
+/* Gives what @func makes of each name of @directory that is a key, sorted. One for which it fails is left out. */
+typedef gboolean (*SandboxStoreListFunc) (SandboxStore *self,
+                                          const char   *key,
+                                          GPtrArray    *list,
+                                          GError      **error);
+
+GPtrArray *sandbox_store_list (SandboxStore         *self,
+                               int                   directory,
+                               SandboxStoreListFunc  func,
+                               GCompareFunc          compare,
+                               SandboxContainedCheck check,
+                               gpointer              data,
+                               GError              **error);
+
+/* Makes a file, and opens it for writing. By errno. */
+int sandbox_store_make_file (int         directory,
+                             const char *name,
+                             guint       mode);
+
+/* Makes a directory that belongs to the owner of what is stored, and opens it. By errno. */
+int sandbox_store_make_directory (SandboxStore *self,
+                                  int           parent,
+                                  const char   *name);
 
 /* The modes that files of a template have. */
 guint sandbox_store_get_mode (SandboxFileKind kind);

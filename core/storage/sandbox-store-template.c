@@ -21,6 +21,8 @@
 #define BUFFER_SIZE (64 * 1024)
 #define MAX_NAME_BYTES 255
 
+#define PROGRESS_US (100 * 1000)
+
 /* A template on its way to the disk, or only to its key. */
 typedef struct
 {
@@ -30,7 +32,10 @@ typedef struct
   int                   tree;    /* -1 while nothing is written */
   JsonBuilder          *json;    /* with it */
   guint64               total;
+  guint64               n_files;
+  gint64                told; /* when progress was last told */
   SandboxContainedCheck check;
+  SandboxStoreProgress  progress;
   gpointer              data;
 } SandboxStoreWriter;
 
@@ -153,6 +158,29 @@ sandbox_store_open_source (const SandboxFileEntry *entry,
   return g_steal_fd (&fd);
 }
 
+static void
+sandbox_store_writer_tell (SandboxStoreWriter *self,
+                           gboolean            at_once)
+{
+  gint64 now = self->progress != NULL ? g_get_monotonic_time () : 0;
+
+  if (self->progress == NULL || (!at_once && now - self->told < PROGRESS_US))
+    return;
+  self->told = now;
+  self->progress (self->n_files, self->total, self->data);
+}
+
+/* Asked for everything that is read, too. */
+static int
+sandbox_store_writer_check_cb (gpointer data)
+{
+  SandboxStoreWriter *self = data;
+
+  sandbox_store_writer_tell (self, FALSE);
+
+  return self->check != NULL ? self->check (self->data) : 0;
+}
+
 static gboolean
 sandbox_store_writer_fail (SandboxStoreWriter *self,
                            const char         *path,
@@ -198,9 +226,8 @@ sandbox_store_writer_make (SandboxStoreWriter     *self,
 
     case SANDBOX_FILE_KIND_FILE:
     case SANDBOX_FILE_KIND_EXECUTABLE:
-      *fd = openat (at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-      /* Whatever the umask of the host */
-      return *fd >= 0 && fchmod (*fd, sandbox_store_get_mode (entry->kind)) == 0;
+      *fd = sandbox_store_make_file (at, name, sandbox_store_get_mode (entry->kind));
+      return *fd >= 0;
     }
 
   g_return_val_if_reached (FALSE);
@@ -238,7 +265,7 @@ sandbox_store_writer_put (SandboxStoreWriter     *self,
   gboolean has_digest = entry->kind != SANDBOX_FILE_KIND_DIRECTORY;
   g_auto (SandboxFd) source = -1;
   g_auto (SandboxFd) target = -1;
-  int errsv = self->check != NULL ? self->check (self->data) : 0;
+  int errsv = sandbox_store_writer_check_cb (self);
 
   if (errsv != 0)
     return sandbox_store_writer_fail (self, entry->path, errsv, error);
@@ -263,11 +290,12 @@ sandbox_store_writer_put (SandboxStoreWriter     *self,
       if (!made)
         return sandbox_store_writer_fail (self, entry->path, errno, error);
     }
-  if (has_digest && !sandbox_store_read (source, entry->bytes, target, &self->total, self->check, self->data, digest))
+  if (has_digest && !sandbox_store_read (source, entry->bytes, target, &self->total, sandbox_store_writer_check_cb, self, digest))
     return sandbox_store_writer_fail (self, entry->path, errno, error);
   if (target >= 0 && close (g_steal_fd (&target)) < 0 && errno != EINTR)
     return sandbox_store_writer_fail (self, entry->path, errno, error);
 
+  self->n_files += has_digest ? 1 : 0;
   sandbox_template_key_add (key, entry->path, entry->kind, has_digest ? digest : NULL);
   if (self->json != NULL)
     sandbox_store_writer_note (self, entry, has_digest ? digest : NULL);
@@ -283,7 +311,7 @@ sandbox_store_writer_run (SandboxStoreWriter *self,
   g_autoptr (SandboxTemplateKey) key = sandbox_template_key_new (sandbox_store_get_backend (self->store), self->name);
   g_auto (SandboxStorePlace) place = { self->tree, NULL, -1 };
 
-  self->total = 0;
+  self->total = self->n_files = 0;
   for (guint i = 0; i < self->entries->len; i++)
     {
       if (!sandbox_store_writer_put (self, self->entries->pdata[i], &place, key, error))
@@ -293,22 +321,33 @@ sandbox_store_writer_run (SandboxStoreWriter *self,
   return sandbox_template_key_end (g_steal_pointer (&key));
 }
 
-static int
-sandbox_store_make_tree (SandboxStore *store,
-                         int           directory,
-                         GError      **error)
+int
+sandbox_store_make_directory (SandboxStore *self,
+                              int           parent,
+                              const char   *name)
 {
   g_auto (SandboxFd) fd = -1;
   guint uid, gid;
 
-  sandbox_store_get_owner (store, &uid, &gid);
-  if (mkdirat (directory, SANDBOX_STORE_TREE, 0755) == 0)
-    fd = openat (directory, SANDBOX_STORE_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  sandbox_store_get_owner (self, &uid, &gid);
+  if (mkdirat (parent, name, 0755) == 0)
+    fd = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fchmod (fd, 0755) < 0 || (geteuid () == 0 && fchown (fd, uid, gid) < 0))
-    {
-      sandbox_set_error_from_errno (error, errno, "Cannot make the tree of a template");
-      return -1;
-    }
+    return -1;
+
+  return g_steal_fd (&fd);
+}
+
+int
+sandbox_store_make_file (int         directory,
+                         const char *name,
+                         guint       mode)
+{
+  g_auto (SandboxFd) fd = openat (directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+  /* Whatever the umask of the host */
+  if (fd < 0 || fchmod (fd, mode) < 0)
+    return -1;
 
   return g_steal_fd (&fd);
 }
@@ -320,7 +359,7 @@ sandbox_store_write_json (int          directory,
 {
   g_autoptr (JsonNode) root = json_builder_get_root (builder);
   g_autofree char *text = sandbox_json_print (root, FALSE);
-  g_auto (SandboxFd) fd = openat (directory, SANDBOX_STORE_TEMPLATE_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  g_auto (SandboxFd) fd = sandbox_store_make_file (directory, SANDBOX_STORE_TEMPLATE_FILE, 0600);
 
   if (fd >= 0 && sandbox_contained_fits (strlen (text)) && sandbox_contained_write_all (fd, text, strlen (text)) &&
       close (g_steal_fd (&fd)) == 0)
@@ -353,13 +392,17 @@ sandbox_store_writer_write (SandboxStoreWriter *self,
                             int                 directory,
                             GError            **error)
 {
-  g_auto (SandboxFd) tree = sandbox_store_make_tree (self->store, directory, error);
-  g_autoptr (JsonBuilder) builder = sandbox_store_begin_list (self->name);
+  g_auto (SandboxFd) tree = sandbox_store_make_directory (self->store, directory, SANDBOX_STORE_TREE);
+  g_autoptr (JsonBuilder) builder = NULL;
   g_autofree char *key = NULL;
 
   if (tree < 0)
-    return NULL;
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot make the tree of a template");
+      return NULL;
+    }
 
+  builder = sandbox_store_begin_list (self->name);
   self->tree = tree;
   self->json = builder;
   key = sandbox_store_writer_run (self, error);
@@ -440,6 +483,7 @@ sandbox_store_prewarm (SandboxStore         *self,
                        const char           *name,
                        SandboxFileSet       *files,
                        SandboxContainedCheck check,
+                       SandboxStoreProgress  progress,
                        gpointer              data,
                        GError              **error)
 {
@@ -457,7 +501,9 @@ sandbox_store_prewarm (SandboxStore         *self,
   writer.name = name;
   writer.entries = entries;
   writer.tree = -1;
+  writer.told = g_get_monotonic_time ();
   writer.check = check;
+  writer.progress = progress;
   writer.data = data;
 
   /* Most of the time it is there already, and reading is far cheaper than writing and removing. */
@@ -467,7 +513,10 @@ sandbox_store_prewarm (SandboxStore         *self,
       if (key == NULL)
         return NULL;
       if (sandbox_store_has_template (self, key))
-        return sandbox_template_new (key, name, TRUE);
+        {
+          sandbox_store_writer_tell (&writer, TRUE);
+          return sandbox_template_new (key, name, TRUE);
+        }
       g_clear_pointer (&key, g_free);
     }
 
@@ -479,6 +528,7 @@ sandbox_store_prewarm (SandboxStore         *self,
   key = sandbox_store_writer_write (&writer, sandbox_store_work_get_fd (work), error);
   if (key == NULL)
     return NULL;
+  sandbox_store_writer_tell (&writer, TRUE);
   if (sandbox_store_work_publish (g_steal_pointer (&work), sandbox_store_get_templates (self), key, &failure))
     return sandbox_template_new (key, name, FALSE);
   if (failure != NULL)

@@ -20,23 +20,15 @@
 /* A list of as many entries as there can be, with paths as long as they can be together, all escaped */
 #define MAX_LIST_BYTES (256 * 1024 * 1024)
 
-/* What the list says of one entry */
 typedef struct
 {
-  char           *path;
-  SandboxFileKind kind;
-  guint8          digest[SANDBOX_DIGEST_BYTES];
-} SandboxStoredEntry;
-
-typedef struct
-{
-  const char *key;
-  char       *name;
-  GArray     *entries; /* SandboxStoredEntry */
-  GHashTable *paths;   /* of the entries */
-  int         tree;
-  guint       uid;
-  guint64     total;
+  const char            *key;
+  SandboxStoredTemplate *stored;
+  GByteArray            *digests; /* of all entries, one after the other */
+  GHashTable            *paths;   /* of the entries */
+  int                    tree;
+  guint                  uid;
+  guint64                total;
 
   SandboxContainedCheck check;
   gpointer              data;
@@ -48,14 +40,54 @@ sandbox_stored_entry_clear (gpointer data)
   SandboxStoredEntry *self = data;
 
   g_free (self->path);
+  g_free (self->target);
+}
+
+static SandboxStoredTemplate *
+sandbox_stored_template_new (void)
+{
+  SandboxStoredTemplate *self = g_new0 (SandboxStoredTemplate, 1);
+
+  g_atomic_ref_count_init (&self->ref_count);
+  self->entries = g_array_new (FALSE, FALSE, sizeof (SandboxStoredEntry));
+  g_array_set_clear_func (self->entries, sandbox_stored_entry_clear);
+
+  return self;
+}
+
+SandboxStoredTemplate *
+sandbox_stored_template_ref (SandboxStoredTemplate *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_stored_template_unref (SandboxStoredTemplate *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  g_array_unref (self->entries);
+  g_free (self->name);
+  g_free (self);
+}
+
+gboolean
+sandbox_stored_entry_is_same (const SandboxStoredEntry *self,
+                              const struct stat        *st)
+{
+  return S_ISREG (st->st_mode) && st->st_ino == self->inode && (guint64) st->st_size == self->size &&
+         st->st_ctim.tv_sec == self->changed.tv_sec && st->st_ctim.tv_nsec == self->changed.tv_nsec;
 }
 
 static void
 sandbox_verification_clear (SandboxVerification *self)
 {
   g_clear_pointer (&self->paths, g_hash_table_unref);
-  g_clear_pointer (&self->entries, g_array_unref);
-  g_clear_pointer (&self->name, g_free);
+  g_clear_pointer (&self->digests, g_byte_array_unref);
+  g_clear_pointer (&self->stored, sandbox_stored_template_unref);
   sandbox_clear_fd (&self->tree);
 }
 
@@ -135,6 +167,7 @@ sandbox_verification_read_entry (SandboxVerification *self,
 {
   static const char *const kinds[] = { "directory", "file", "executable", "link", NULL };
   SandboxStoredEntry       entry = { NULL };
+  guint8                   digest[SANDBOX_DIGEST_BYTES] = { 0 };
   JsonArray               *array = JSON_NODE_HOLDS_ARRAY (node) ? json_node_get_array (node) : NULL;
   const char              *path = array != NULL ? sandbox_verification_peek_string (array, 0) : NULL;
   const char              *kind = array != NULL ? sandbox_verification_peek_string (array, 1) : NULL;
@@ -145,13 +178,14 @@ sandbox_verification_read_entry (SandboxVerification *self,
     entry.kind++;
   if (entry.kind == SANDBOX_FILE_KIND_DIRECTORY ? json_array_get_length (array) != 2
                                                 : json_array_get_length (array) != 3 ||
-                                                      !sandbox_verification_read_digest (sandbox_verification_peek_string (array, 2), entry.digest))
+                                                      !sandbox_verification_read_digest (sandbox_verification_peek_string (array, 2), digest))
     return FALSE;
 
   entry.path = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, NULL);
   if (entry.path == NULL)
     return FALSE;
-  g_array_append_val (self->entries, entry);
+  g_array_append_val (self->stored->entries, entry);
+  g_byte_array_append (self->digests, digest, sizeof digest);
 
   return TRUE;
 }
@@ -161,14 +195,15 @@ static gboolean
 sandbox_verification_check_key (SandboxVerification *self,
                                 const char          *backend)
 {
-  SandboxTemplateKey *key = sandbox_template_key_new (backend, self->name);
+  SandboxTemplateKey *key = sandbox_template_key_new (backend, self->stored->name);
   g_autofree char    *found = NULL;
 
-  for (guint i = 0; i < self->entries->len; i++)
+  for (guint i = 0; i < self->stored->entries->len; i++)
     {
-      const SandboxStoredEntry *entry = &g_array_index (self->entries, SandboxStoredEntry, i);
+      const SandboxStoredEntry *entry = &g_array_index (self->stored->entries, SandboxStoredEntry, i);
 
-      sandbox_template_key_add (key, entry->path, entry->kind, entry->kind == SANDBOX_FILE_KIND_DIRECTORY ? NULL : entry->digest);
+      sandbox_template_key_add (key, entry->path, entry->kind,
+                                entry->kind == SANDBOX_FILE_KIND_DIRECTORY ? NULL : self->digests->data + (gsize) i * SANDBOX_DIGEST_BYTES);
       g_hash_table_add (self->paths, entry->path);
     }
   found = sandbox_template_key_end (key);
@@ -202,7 +237,7 @@ sandbox_verification_read_list (SandboxVerification *self,
       entries == NULL || !JSON_NODE_HOLDS_ARRAY (entries))
     return sandbox_verification_fail_list (self, error);
 
-  self->name = g_strdup (json_node_get_string (name));
+  self->stored->name = g_strdup (json_node_get_string (name));
   for (guint i = 0; i < json_array_get_length (json_node_get_array (entries)); i++)
     {
       if (!sandbox_verification_read_entry (self, json_array_get_element (json_node_get_array (entries), i)))
@@ -248,16 +283,19 @@ sandbox_verification_check_directory (SandboxVerification *self,
   return good;
 }
 
+/* Reads all of it, and notes what tells whether it is touched later. */
 static gboolean
-sandbox_verification_check_content (SandboxVerification      *self,
-                                    const SandboxStoredEntry *entry,
-                                    int                       at,
-                                    const char               *name,
-                                    GError                  **error)
+sandbox_verification_check_content (SandboxVerification *self,
+                                    SandboxStoredEntry  *entry,
+                                    const guint8        *digest,
+                                    int                  at,
+                                    const char          *name,
+                                    GError             **error)
 {
   g_auto (SandboxFd) fd = -1;
   g_autoptr (GBytes) target = NULL;
-  guint8 digest[SANDBOX_DIGEST_BYTES];
+  guint8      found[SANDBOX_DIGEST_BYTES];
+  struct stat st;
 
   if (entry->kind == SANDBOX_FILE_KIND_LINK)
     {
@@ -267,25 +305,30 @@ sandbox_verification_check_content (SandboxVerification      *self,
       if (length < 0)
         return sandbox_verification_fail_errno (self, entry->path, errno, error);
       target = g_bytes_new (text, (gsize) length);
+      entry->target = g_strndup (text, (gsize) length);
     }
   else
     {
       fd = sandbox_contained_open (at, name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-      if (fd < 0)
+      if (fd < 0 || fstat (fd, &st) < 0)
         return sandbox_verification_fail_errno (self, entry->path, errno, error);
+      entry->inode = st.st_ino;
+      entry->size = (guint64) st.st_size;
+      entry->changed = st.st_ctim;
     }
-  if (!sandbox_store_read (fd, target, -1, &self->total, self->check, self->data, digest))
+  if (!sandbox_store_read (fd, target, -1, &self->total, self->check, self->data, found))
     return sandbox_verification_fail_errno (self, entry->path, errno, error);
 
-  return memcmp (digest, entry->digest, sizeof digest) == 0 ||
+  return memcmp (found, digest, sizeof found) == 0 ||
          sandbox_verification_fail (self, entry->path, "has another content", error);
 }
 
 static gboolean
-sandbox_verification_check_entry (SandboxVerification      *self,
-                                  const SandboxStoredEntry *entry,
-                                  SandboxStorePlace        *place,
-                                  GError                  **error)
+sandbox_verification_check_entry (SandboxVerification *self,
+                                  SandboxStoredEntry  *entry,
+                                  const guint8        *digest,
+                                  SandboxStorePlace   *place,
+                                  GError             **error)
 {
   static const mode_t types[] = {
     [SANDBOX_FILE_KIND_DIRECTORY] = S_IFDIR,
@@ -315,7 +358,7 @@ sandbox_verification_check_entry (SandboxVerification      *self,
   if (entry->kind == SANDBOX_FILE_KIND_DIRECTORY)
     return sandbox_verification_check_directory (self, entry->path, error);
 
-  return sandbox_verification_check_content (self, entry, at, name, error);
+  return sandbox_verification_check_content (self, entry, digest, at, name, error);
 }
 
 static gboolean
@@ -335,21 +378,22 @@ sandbox_verification_check_tree (SandboxVerification *self,
     return FALSE;
 
   place.top = self->tree;
-  for (guint i = 0; i < self->entries->len; i++)
+  for (guint i = 0; i < self->stored->entries->len; i++)
     {
-      if (!sandbox_verification_check_entry (self, &g_array_index (self->entries, SandboxStoredEntry, i), &place, error))
+      if (!sandbox_verification_check_entry (self, &g_array_index (self->stored->entries, SandboxStoredEntry, i),
+                                             self->digests->data + (gsize) i * SANDBOX_DIGEST_BYTES, &place, error))
         return FALSE;
     }
 
   return TRUE;
 }
 
-SandboxTemplate *
-sandbox_store_verify (SandboxStore         *self,
-                      const char           *key,
-                      SandboxContainedCheck check,
-                      gpointer              data,
-                      GError              **error)
+SandboxStoredTemplate *
+sandbox_stored_template_new_verified (SandboxStore         *store,
+                                      const char           *key,
+                                      SandboxContainedCheck check,
+                                      gpointer              data,
+                                      GError              **error)
 {
   g_auto (SandboxVerification) verification = { .tree = -1 };
   g_auto (SandboxFd) directory = -1;
@@ -357,7 +401,7 @@ sandbox_store_verify (SandboxStore         *self,
 
   g_return_val_if_fail (sandbox_key_is_valid (key), NULL);
 
-  directory = sandbox_contained_open (sandbox_store_get_templates (self), key, O_RDONLY | O_DIRECTORY);
+  directory = sandbox_contained_open (sandbox_store_get_templates (store), key, O_RDONLY | O_DIRECTORY);
   if (directory < 0)
     {
       if (errno == ENOENT)
@@ -368,16 +412,28 @@ sandbox_store_verify (SandboxStore         *self,
     }
 
   verification.key = key;
-  verification.entries = g_array_new (FALSE, FALSE, sizeof (SandboxStoredEntry));
-  g_array_set_clear_func (verification.entries, sandbox_stored_entry_clear);
+  verification.stored = sandbox_stored_template_new ();
+  verification.digests = g_byte_array_new ();
   verification.paths = g_hash_table_new (g_str_hash, g_str_equal);
   verification.check = check;
   verification.data = data;
-  sandbox_store_get_owner (self, &verification.uid, &gid);
+  sandbox_store_get_owner (store, &verification.uid, &gid);
 
-  if (!sandbox_verification_read_list (&verification, directory, sandbox_store_get_backend (self), error) ||
+  if (!sandbox_verification_read_list (&verification, directory, sandbox_store_get_backend (store), error) ||
       !sandbox_verification_check_tree (&verification, directory, error))
     return NULL;
 
-  return sandbox_template_new (key, verification.name, TRUE);
+  return g_steal_pointer (&verification.stored);
+}
+
+SandboxTemplate *
+sandbox_store_verify (SandboxStore         *self,
+                      const char           *key,
+                      SandboxContainedCheck check,
+                      gpointer              data,
+                      GError              **error)
+{
+  g_autoptr (SandboxStoredTemplate) stored = sandbox_stored_template_new_verified (self, key, check, data, error);
+
+  return stored != NULL ? sandbox_template_new (key, stored->name, TRUE) : NULL;
 }

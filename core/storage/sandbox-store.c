@@ -5,9 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "sandbox-fork-private.h"
 #include "sandbox-keys-private.h"
 #include "sandbox-lease-private.h"
+#include "sandbox-random-private.h"
 
 #define MAX_TRIES 32
 #define NAME_BYTES 16
@@ -35,6 +37,18 @@ struct _SandboxStore
   int   templates;
   int   sessions;
   int   aside;
+
+  GMutex      lock;
+  GHashTable *verified; /* SandboxStoredTemplate by key */
+  int         reflinks; /* atomic */
+};
+
+/* Whether the file system can let two files share their content */
+enum
+{
+  REFLINKS_UNKNOWN,
+  REFLINKS_NO,
+  REFLINKS_YES,
 };
 
 struct _SandboxStoreWork
@@ -155,11 +169,13 @@ sandbox_store_open_state (SandboxStore *self,
 }
 
 SandboxStore *
-sandbox_store_new (const char *state_directory,
-                   const char *backend,
-                   guint       uid,
-                   guint       gid,
-                   GError    **error)
+sandbox_store_new (const char           *state_directory,
+                   const char           *backend,
+                   guint                 uid,
+                   guint                 gid,
+                   SandboxContainedCheck check,
+                   gpointer              data,
+                   GError              **error)
 {
   g_autoptr (SandboxStore) self = g_new0 (SandboxStore, 1);
   g_auto (SandboxFd) top = -1;
@@ -172,6 +188,8 @@ sandbox_store_new (const char *state_directory,
   self->gid = gid;
   self->pid = getpid ();
   self->parent = self->state = self->templates = self->sessions = self->aside = -1;
+  g_mutex_init (&self->lock);
+  self->verified = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) sandbox_stored_template_unref);
 
   if (!sandbox_store_open_state (self, state_directory, error) ||
       !sandbox_store_open_below (self, self->state, backend, &top, error) ||
@@ -179,6 +197,7 @@ sandbox_store_new (const char *state_directory,
       !sandbox_store_open_below (self, top, "sessions", &self->sessions, error) ||
       !sandbox_store_open_below (self, top, "aside", &self->aside, error))
     return NULL;
+  sandbox_store_collect (self, check, data);
 
   return g_steal_pointer (&self);
 }
@@ -211,9 +230,17 @@ sandbox_store_unref (SandboxStore *self)
         g_debug ("A private state directory stays: %s", error->message);
     }
   sandbox_clear_fd (&self->parent);
+  g_hash_table_unref (self->verified);
+  g_mutex_clear (&self->lock);
   g_free (self->path);
   g_free (self->backend);
   g_free (self);
+}
+
+gboolean
+sandbox_store_is_private (SandboxStore *self)
+{
+  return self->parent >= 0;
 }
 
 const char *
@@ -249,18 +276,75 @@ sandbox_store_get_owner (SandboxStore *self,
   *gid = self->gid;
 }
 
+/* Whether it works is told by doing it, once for a store. */
+gboolean
+sandbox_store_can_reflink (SandboxStore *self,
+                           int           directory)
+{
+  static const char block[512] = "";
+  g_auto (SandboxFd) source = -1;
+  g_auto (SandboxFd) target = -1;
+  int known = g_atomic_int_get (&self->reflinks);
+
+  if (known != REFLINKS_UNKNOWN)
+    return known == REFLINKS_YES;
+
+  source = openat (directory, "probe-source", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  target = openat (directory, "probe-target", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (source >= 0 && target >= 0 && sandbox_contained_write_all (source, block, sizeof block))
+    known = ioctl (target, FICLONE, source) == 0 ? REFLINKS_YES : REFLINKS_NO;
+  unlinkat (directory, "probe-source", 0);
+  unlinkat (directory, "probe-target", 0);
+  g_atomic_int_set (&self->reflinks, known);
+
+  return known == REFLINKS_YES;
+}
+
+SandboxStoredTemplate *
+sandbox_store_get_template (SandboxStore         *self,
+                            const char           *key,
+                            SandboxContainedCheck check,
+                            gpointer              data,
+                            GError              **error)
+{
+  SandboxStoredTemplate *stored = NULL;
+
+  g_mutex_lock (&self->lock);
+  stored = g_hash_table_lookup (self->verified, key);
+  if (stored != NULL)
+    sandbox_stored_template_ref (stored);
+  g_mutex_unlock (&self->lock);
+  if (stored != NULL)
+    return stored;
+
+  stored = sandbox_stored_template_new_verified (self, key, check, data, error);
+  if (stored == NULL)
+    return NULL;
+  g_mutex_lock (&self->lock);
+  g_hash_table_insert (self->verified, g_strdup (key), sandbox_stored_template_ref (stored));
+  g_mutex_unlock (&self->lock);
+
+  return stored;
+}
+
+void
+sandbox_store_forget_template (SandboxStore *self,
+                               const char   *key)
+{
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->verified, key);
+  g_mutex_unlock (&self->lock);
+}
+
 /* Takes the lock of a new name; EEXIST when another name has to be tried. */
 static gboolean
 sandbox_store_work_lock (SandboxStoreWork *self)
 {
-  guint8      random[NAME_BYTES];
   struct stat st;
   int         errsv;
 
-  if (getrandom (random, sizeof random, 0) != (ssize_t) sizeof random)
+  if (!sandbox_random_fill_digits (self->name, NAME_BYTES))
     return FALSE;
-  for (gsize i = 0; i < sizeof random; i++)
-    g_snprintf (self->name + 2 * i, 3, "%02x", random[i]);
   g_snprintf (self->lock_name, sizeof self->lock_name, "%s" LOCK_SUFFIX, self->name);
 
   sandbox_fork_lock ();
@@ -270,6 +354,9 @@ sandbox_store_work_lock (SandboxStoreWork *self)
   sandbox_fork_unlock ();
   errno = errsv;
   if (self->lock < 0)
+    return FALSE;
+  /* Whatever the umask of the host: a collector writes to it to lock it. */
+  if (fchmod (self->lock, 0600) < 0)
     return FALSE;
 
   /* A collector may have found it before it was locked, and takes it for one of the dead. */

@@ -12,157 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox-error.h"
-#include "sandbox-store-private.h"
-#include "../common/test-helpers.h"
-
-/* Whose the files are: a root host never keeps them as its own. */
-#define OWNER (geteuid () == 0 ? 61184 : geteuid ())
-
-typedef struct
-{
-  char         *top;
-  char         *state;
-  SandboxStore *store;
-  guint         n_descriptors;
-} Fixture;
-
-static SandboxStore *
-open_store (const char *state,
-            const char *backend)
-{
-  g_autoptr (GError) error = NULL;
-  SandboxStore *store = sandbox_store_new (state, backend, OWNER, OWNER, &error);
-
-  g_assert_no_error (error);
-  g_assert_nonnull (store);
-
-  return store;
-}
-
-static void
-fixture_set_up (Fixture      *fixture,
-                gconstpointer unused)
-{
-  g_autoptr (GError) error = NULL;
-
-  fixture->n_descriptors = test_count_descriptors ();
-  fixture->top = g_dir_make_tmp ("sandbox-store-XXXXXX", &error);
-  g_assert_no_error (error);
-  fixture->state = g_build_filename (fixture->top, "state", NULL);
-  fixture->store = open_store (fixture->state, "backend");
-}
-
-static void
-fixture_tear_down (Fixture      *fixture,
-                   gconstpointer unused)
-{
-  g_clear_pointer (&fixture->store, sandbox_store_unref);
-  test_remove_tree (fixture->top);
-  g_clear_pointer (&fixture->state, g_free);
-  g_clear_pointer (&fixture->top, g_free);
-  test_assert_descriptors (fixture->n_descriptors);
-}
-
-static guint
-count_aside (Fixture *fixture)
-{
-  g_autofree char *path = g_build_filename (fixture->state, "backend", "aside", NULL);
-
-  return test_count_entries (path);
-}
-
-static guint
-count_templates (Fixture *fixture)
-{
-  g_autofree char *path = g_build_filename (fixture->state, "backend", "templates", NULL);
-
-  return test_count_entries (path);
-}
-
-static SandboxFileSet *
-make_files (void)
-{
-  g_autoptr (SandboxFileSet) set = sandbox_file_set_new ();
-  g_autoptr (GBytes) text = g_bytes_new_static ("text", 4);
-  g_autoptr (GBytes) empty = g_bytes_new_static ("", 0);
-  g_autofree char *path = g_dir_make_tmp ("sandbox-given-XXXXXX", NULL);
-  g_autofree char *tool = g_build_filename (path, "tool", NULL);
-  g_autofree char *link = g_build_filename (path, "link", NULL);
-  g_autofree char *hollow = g_build_filename (path, "hollow", NULL);
-  g_autoptr (GFile) file = g_file_new_for_path (tool);
-  g_autoptr (GError) error = NULL;
-  SandboxFileSet *frozen = NULL;
-
-  g_assert_true (g_file_set_contents (tool, "#!", 2, NULL));
-  g_assert_cmpint (chmod (tool, 0700), ==, 0);
-  g_assert_cmpint (symlink ("tool", link), ==, 0);
-  g_assert_cmpint (g_mkdir (hollow, 0700), ==, 0);
-
-  sandbox_file_set_add (set, "a", text);
-  sandbox_file_set_add (set, "d/e/empty", empty);
-  sandbox_file_set_add (set, "d/quote\"\\x5c\\xff", text);
-  sandbox_file_set_add (set, "d/\x1f\x01\x7f", empty);
-  {
-    g_autoptr (GFile) directory = g_file_new_for_path (path);
-
-    g_assert_true (sandbox_file_set_add_directory (set, "given", directory, &error));
-    g_assert_no_error (error);
-  }
-  frozen = sandbox_file_set_freeze (set);
-  /* Its files are read when the set is used. */
-  g_object_set_data_full (G_OBJECT (frozen), "given", g_steal_pointer (&path), g_free);
-
-  return frozen;
-}
-
-static void
-free_files (SandboxFileSet *files)
-{
-  test_remove_tree (g_object_get_data (G_OBJECT (files), "given"));
-  g_assert_finalize_object (files);
-}
-
-static SandboxTemplate *
-prewarm (SandboxStore   *store,
-         SandboxFileSet *files)
-{
-  g_autoptr (GError) error = NULL;
-  SandboxTemplate *made = sandbox_store_prewarm (store, "name", files, NULL, NULL, &error);
-
-  g_assert_no_error (error);
-  g_assert_nonnull (made);
-
-  return made;
-}
-
-static void
-assert_sound (SandboxStore *store,
-              const char   *key)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (SandboxTemplate) found = sandbox_store_verify (store, key, NULL, NULL, &error);
-
-  g_assert_no_error (error);
-  g_assert_cmpstr (sandbox_template_get_key (found), ==, key);
-  g_assert_cmpstr (sandbox_template_get_name (found), ==, "name");
-}
-
-/* How a child ends that has done all that it had to: nothing looks at its copies of what the parent has. */
-static void
-child_end (void)
-{
-  kill (getpid (), SIGKILL);
-}
-
-static void
-child_wait (pid_t child)
-{
-  int status = 0;
-
-  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
-  g_assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL);
-}
+#include "store-fixture.h"
 
 static void
 assert_refused (const char  *state,
@@ -171,7 +21,7 @@ assert_refused (const char  *state,
 {
   g_autoptr (GError) error = NULL;
 
-  g_assert_null (sandbox_store_new (state, "backend", OWNER, OWNER, &error));
+  g_assert_null (sandbox_store_new (state, "backend", OWNER, OWNER, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, (int) code);
   g_assert_nonnull (strstr (error->message, word));
 }
@@ -334,7 +184,7 @@ test_prewarm (Fixture      *fixture,
   again = prewarm (fixture->store, files);
   g_assert_true (sandbox_template_get_reused (again));
   g_assert_cmpstr (sandbox_template_get_key (again), ==, sandbox_template_get_key (made));
-  other = sandbox_store_prewarm (fixture->store, "other name", files, NULL, NULL, NULL);
+  other = sandbox_store_prewarm (fixture->store, "other name", files, NULL, NULL, NULL, NULL);
   g_assert_false (sandbox_template_get_reused (other));
   g_assert_cmpstr (sandbox_template_get_key (other), !=, sandbox_template_get_key (made));
   g_assert_cmpuint (count_templates (fixture), ==, 2);
@@ -574,28 +424,28 @@ test_refused (Fixture      *fixture,
 
   sandbox_file_set_add (impossible, "a", bytes);
   sandbox_file_set_add (impossible, "a/b", bytes);
-  g_assert_null (sandbox_store_prewarm (fixture->store, "name", impossible, NULL, NULL, &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, "name", impossible, NULL, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
   g_clear_error (&error);
 
   g_assert_true (g_file_set_contents (path, "x", 1, NULL));
   g_assert_true (sandbox_file_set_add_file (vanished, "a", file, NULL));
   g_assert_cmpint (unlink (path), ==, 0);
-  g_assert_null (sandbox_store_prewarm (fixture->store, "name", vanished, NULL, NULL, &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, "name", vanished, NULL, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
   g_clear_error (&error);
   g_assert_cmpint (mkfifo (path, 0600), ==, 0);
-  g_assert_null (sandbox_store_prewarm (fixture->store, "name", vanished, NULL, NULL, &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, "name", vanished, NULL, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
   g_clear_error (&error);
 
-  g_assert_null (sandbox_store_prewarm (fixture->store, "", files, NULL, NULL, &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, "", files, NULL, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
   g_clear_error (&error);
-  g_assert_null (sandbox_store_prewarm (fixture->store, long_name, files, NULL, NULL, &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, long_name, files, NULL, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
   g_clear_error (&error);
-  g_assert_null (sandbox_store_prewarm (fixture->store, "name", files, end_cb, GINT_TO_POINTER (ECANCELED), &error));
+  g_assert_null (sandbox_store_prewarm (fixture->store, "name", files, end_cb, NULL, GINT_TO_POINTER (ECANCELED), &error));
   g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
   g_assert_cmpuint (count_templates (fixture), ==, 0);
   g_assert_cmpuint (count_aside (fixture), ==, 0);
@@ -718,7 +568,7 @@ count_checks (SandboxFileSet *files)
 {
   SandboxStore *store = open_store (NULL, "backend");
   Fuse          fuse = { G_MAXINT, -1 };
-  g_autoptr (SandboxTemplate) made = sandbox_store_prewarm (store, "name", files, fuse_cb, &fuse, NULL);
+  g_autoptr (SandboxTemplate) made = sandbox_store_prewarm (store, "name", files, fuse_cb, NULL, &fuse, NULL);
 
   g_assert_nonnull (made);
   sandbox_store_unref (store);
@@ -746,7 +596,7 @@ test_killed (Fixture      *fixture,
         {
           Fuse fuse = { i, -1 };
 
-          sandbox_store_prewarm (fixture->store, "name", files, fuse_cb, &fuse, NULL);
+          sandbox_store_prewarm (fixture->store, "name", files, fuse_cb, NULL, &fuse, NULL);
           _exit (0);
         }
       g_assert_cmpint (waitpid (child, &status, 0), ==, child);
@@ -792,7 +642,7 @@ test_live (Fixture      *fixture,
       Fuse fuse = { count_checks (files) - 3, ends[1] };
 
       prctl (PR_SET_PDEATHSIG, SIGKILL);
-      sandbox_store_prewarm (fixture->store, "name", files, fuse_cb, &fuse, NULL);
+      sandbox_store_prewarm (fixture->store, "name", files, fuse_cb, NULL, &fuse, NULL);
       _exit (1);
     }
   close (ends[1]);
@@ -812,36 +662,6 @@ test_live (Fixture      *fixture,
   g_assert_cmpint (rmdir (foreign), ==, 0);
   sandbox_store_unref (other);
   free_files (files);
-}
-
-static gboolean
-write_text (const char *path,
-            const char *text)
-{
-  int     fd = open (path, O_WRONLY | O_CLOEXEC);
-  ssize_t size = fd >= 0 ? write (fd, text, strlen (text)) : -1;
-
-  close (fd);
-
-  return size == (ssize_t) strlen (text);
-}
-
-/* Mounts of its own for this process, in which it is still the user that it was. */
-static gboolean
-enter_namespace (void)
-{
-  guint            uid = geteuid ();
-  guint            gid = getegid ();
-  g_autofree char *uids = g_strdup_printf ("%u %u 1\n", uid, uid);
-  g_autofree char *gids = g_strdup_printf ("%u %u 1\n", gid, gid);
-
-  if (unshare (uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) < 0)
-    return FALSE;
-  if (uid != 0 && (!write_text ("/proc/self/uid_map", uids) || !write_text ("/proc/self/setgroups", "deny") ||
-                   !write_text ("/proc/self/gid_map", gids)))
-    return FALSE;
-
-  return mount ("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
 /* In a child, which has a disk of its own. */
@@ -875,13 +695,13 @@ test_full (Fixture      *fixture,
       sandbox_file_set_add (much, "second", large);
       sandbox_file_set_add (little, "first", small);
 
-      g_assert_null (sandbox_store_prewarm (full.store, "name", much, NULL, NULL, &error));
+      g_assert_null (sandbox_store_prewarm (full.store, "name", much, NULL, NULL, NULL, &error));
       g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
       g_assert_nonnull (strstr (error->message, "second"));
       g_clear_error (&error);
       g_assert_cmpuint (count_templates (&full), ==, 0);
       g_assert_cmpuint (count_aside (&full), ==, 0);
-      made = sandbox_store_prewarm (full.store, "name", little, NULL, NULL, &error);
+      made = sandbox_store_prewarm (full.store, "name", little, NULL, NULL, NULL, &error);
       g_assert_no_error (error);
       assert_sound (full.store, sandbox_template_get_key (made));
       child_end ();
