@@ -160,8 +160,9 @@ SandboxStoredTemplate *sandbox_store_get_template (SandboxStore         *self,
                                                    SandboxContainedCheck check,
                                                    gpointer              data,
                                                    GError              **error);
-void                   sandbox_store_forget_template (SandboxStore *self,
-                                                      const char   *key);
+void                   sandbox_store_forget_template (SandboxStore          *self,
+                                                      const char            *key,
+                                                      SandboxStoredTemplate *stored);
 
 /* The files of a template, to the empty directory @target. With @reflink they share their content where that works,
  * and with @strict it has to. *@stale is TRUE when it fails because the template is not what it was when it was verified. */
@@ -198,6 +199,11 @@ GPtrArray *sandbox_store_list (SandboxStore         *self,
                                SandboxContainedCheck check,
                                gpointer              data,
                                GError              **error);
+
+/* Whether @name in @parent is still what was opened as @fd. */
+gboolean sandbox_store_is_there (int         parent,
+                                 const char *name,
+                                 int         fd);
 
 /* Makes a file, and opens it for writing. By errno. */
 int sandbox_store_make_file (int         directory,

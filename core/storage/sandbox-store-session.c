@@ -23,8 +23,8 @@
 /* A state with its mode, however long its labels */
 #define MAX_STATE_BYTES (1024 * 1024)
 
-/* How often a template may turn out different from what it was when it was verified */
-#define MAX_TRIES 3
+/* How often a template may turn out to have been replaced since it was verified */
+#define MAX_TRIES 16
 
 struct _SandboxStoreSession
 {
@@ -65,17 +65,11 @@ sandbox_store_session_get_mode_name (SandboxWorkspaceMode mode)
   return mode == SANDBOX_WORKSPACE_MODE_REFLINK ? "reflink" : "copy";
 }
 
-/* Whether what was opened is still the session of this id. */
 static gboolean
 sandbox_store_session_is_there (SandboxStoreSession *self,
                                 const char          *id)
 {
-  struct stat mine;
-  struct stat found;
-
-  return fstat (self->directory, &mine) == 0 &&
-         fstatat (sandbox_store_get_sessions (self->store), id, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-         mine.st_dev == found.st_dev && mine.st_ino == found.st_ino;
+  return sandbox_store_is_there (sandbox_store_get_sessions (self->store), id, self->directory);
 }
 
 static gboolean
@@ -260,6 +254,8 @@ sandbox_store_session_fill (SandboxStoreSession  *self,
   if (stored != NULL && !sandbox_store_copy (&copy, error))
     {
       *stale = copy.stale;
+      if (copy.stale)
+        sandbox_store_forget_template (self->store, key, stored);
       return FALSE;
     }
 
@@ -324,7 +320,7 @@ sandbox_store_session_new (SandboxStore         *store,
     }
   state = sandbox_state_new (sandbox_store_get_backend (store), id, template_key, labels);
 
-  for (int i = 0;; i++)
+  for (int i = 0; i < MAX_TRIES; i++)
     {
       gboolean stale = FALSE;
       g_autoptr (GError) failure = NULL;
@@ -332,15 +328,16 @@ sandbox_store_session_new (SandboxStore         *store,
 
       if (self != NULL)
         return self;
-      /* It may have been made anew with the same content, which verifying finds out. */
-      if (stale)
-        sandbox_store_forget_template (store, template_key);
-      if (!stale || i == MAX_TRIES - 1)
+      /* It may have been made anew with the same content. If not, verifying finds that out. */
+      if (!stale)
         {
           g_propagate_error (error, g_steal_pointer (&failure));
           return NULL;
         }
     }
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY, "The template %s is replaced all the time", template_key);
+
+  return NULL;
 }
 
 static gboolean

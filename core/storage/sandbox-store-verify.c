@@ -388,6 +388,15 @@ sandbox_verification_check_tree (SandboxVerification *self,
   return TRUE;
 }
 
+static gboolean
+sandbox_verification_fail_missing (const char *key,
+                                   GError    **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "There is no template %s", key);
+
+  return FALSE;
+}
+
 SandboxStoredTemplate *
 sandbox_stored_template_new_verified (SandboxStore         *store,
                                       const char           *key,
@@ -397,6 +406,7 @@ sandbox_stored_template_new_verified (SandboxStore         *store,
 {
   g_auto (SandboxVerification) verification = { .tree = -1 };
   g_auto (SandboxFd) directory = -1;
+  g_autoptr (GError) failure = NULL;
   guint gid;
 
   g_return_val_if_fail (sandbox_key_is_valid (key), NULL);
@@ -405,7 +415,7 @@ sandbox_stored_template_new_verified (SandboxStore         *store,
   if (directory < 0)
     {
       if (errno == ENOENT)
-        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "There is no template %s", key);
+        sandbox_verification_fail_missing (key, error);
       else
         sandbox_set_error_from_errno (error, errno, "Cannot open the template %s", key);
       return NULL;
@@ -419,11 +429,18 @@ sandbox_stored_template_new_verified (SandboxStore         *store,
   verification.data = data;
   sandbox_store_get_owner (store, &verification.uid, &gid);
 
-  if (!sandbox_verification_read_list (&verification, directory, sandbox_store_get_backend (store), error) ||
-      !sandbox_verification_check_tree (&verification, directory, error))
-    return NULL;
+  if (sandbox_verification_read_list (&verification, directory, sandbox_store_get_backend (store), &failure) &&
+      sandbox_verification_check_tree (&verification, directory, &failure))
+    return g_steal_pointer (&verification.stored);
 
-  return g_steal_pointer (&verification.stored);
+  /* One that is being deleted falls apart under our hands. */
+  if (g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT) &&
+      !sandbox_store_is_there (sandbox_store_get_templates (store), key, directory))
+    sandbox_verification_fail_missing (key, error);
+  else
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return NULL;
 }
 
 SandboxTemplate *

@@ -328,11 +328,13 @@ sandbox_store_get_template (SandboxStore         *self,
 }
 
 void
-sandbox_store_forget_template (SandboxStore *self,
-                               const char   *key)
+sandbox_store_forget_template (SandboxStore          *self,
+                               const char            *key,
+                               SandboxStoredTemplate *stored)
 {
   g_mutex_lock (&self->lock);
-  g_hash_table_remove (self->verified, key);
+  if (g_hash_table_lookup (self->verified, key) == stored)
+    g_hash_table_remove (self->verified, key);
   g_mutex_unlock (&self->lock);
 }
 
@@ -533,4 +535,16 @@ sandbox_store_collect (SandboxStore         *self,
   closedir (entries);
 
   return n_gone;
+}
+
+gboolean
+sandbox_store_is_there (int         parent,
+                        const char *name,
+                        int         fd)
+{
+  struct stat mine;
+  struct stat found;
+
+  return fstat (fd, &mine) == 0 && fstatat (parent, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+         mine.st_dev == found.st_dev && mine.st_ino == found.st_ino;
 }
