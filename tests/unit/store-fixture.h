@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -266,4 +267,16 @@ assert_same_tree (const char *a,
   describe_tree (first, a, "");
   describe_tree (second, b, "");
   g_assert_cmpstr (first->str, ==, second->str);
+}
+
+/* The same, and nothing can be changed but what is below the directory for temporary files, which is empty and in memory. For
+ * root, and before there are threads. */
+static inline gboolean
+enter_read_only (void)
+{
+  struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY };
+
+  return enter_namespace () &&
+         syscall (SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attributes, sizeof attributes) == 0 &&
+         mount ("tmpfs", g_get_tmp_dir (), "tmpfs", 0, "mode=1777") == 0;
 }
