@@ -12,6 +12,7 @@ G_BEGIN_DECLS
  *   STATE/BACKEND/templates/KEY/   tree/ and template.json
  *   STATE/BACKEND/sessions/ID/     lease, alive, state.json and files/workspace/
  *   STATE/BACKEND/aside/NAME/      what is being made or removed, and NAME.lock beside it, locked by whoever does that
+ *   STATE/BACKEND/reserve          an empty file, for the lock of a removal when the disk is full
  *
  * Nothing is made or removed in its place: it is renamed there whole, or away from there first. So whatever stands in
  * templates and sessions is complete, whoever is killed when. What is left in aside by the dead is collected by the

@@ -23,6 +23,9 @@
 #define NAME_LENGTH (2 * NAME_BYTES)
 #define LOCK_SUFFIX ".lock"
 
+/* An empty file, which becomes a lock when the disk has no room for another one: what is deleted then makes room. */
+#define RESERVE "reserve"
+
 struct _SandboxStore
 {
   gatomicrefcount ref_count;
@@ -34,6 +37,7 @@ struct _SandboxStore
   pid_t pid;
   int   parent; /* of a private directory, which is removed in the end; or -1 */
   int   state;
+  int   top; /* of this backend */
   int   templates;
   int   sessions;
   int   aside;
@@ -58,6 +62,7 @@ struct _SandboxStoreWork
   char          lock_name[NAME_LENGTH + sizeof LOCK_SUFFIX];
   int           lock;
   int           fd;
+  gboolean      is_reserve;
 };
 
 /* NULL, or why nobody should keep anything in such a directory. */
@@ -178,7 +183,7 @@ sandbox_store_new (const char           *state_directory,
                    GError              **error)
 {
   g_autoptr (SandboxStore) self = g_new0 (SandboxStore, 1);
-  g_auto (SandboxFd) top = -1;
+  g_auto (SandboxFd) reserve = -1;
 
   g_return_val_if_fail (sandbox_backend_name_is_valid (backend), NULL);
 
@@ -187,17 +192,20 @@ sandbox_store_new (const char           *state_directory,
   self->uid = uid;
   self->gid = gid;
   self->pid = getpid ();
-  self->parent = self->state = self->templates = self->sessions = self->aside = -1;
+  self->parent = self->state = self->top = self->templates = self->sessions = self->aside = -1;
   g_mutex_init (&self->lock);
   self->verified = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) sandbox_stored_template_unref);
 
   if (!sandbox_store_open_state (self, state_directory, error) ||
-      !sandbox_store_open_below (self, self->state, backend, &top, error) ||
-      !sandbox_store_open_below (self, top, "templates", &self->templates, error) ||
-      !sandbox_store_open_below (self, top, "sessions", &self->sessions, error) ||
-      !sandbox_store_open_below (self, top, "aside", &self->aside, error))
+      !sandbox_store_open_below (self, self->state, backend, &self->top, error) ||
+      !sandbox_store_open_below (self, self->top, "templates", &self->templates, error) ||
+      !sandbox_store_open_below (self, self->top, "sessions", &self->sessions, error) ||
+      !sandbox_store_open_below (self, self->top, "aside", &self->aside, error))
     return NULL;
   sandbox_store_collect (self, check, data);
+  reserve = openat (self->top, RESERVE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+  if (reserve < 0)
+    g_debug ("There is no reserve in %s: %s", self->path, g_strerror (errno));
 
   return g_steal_pointer (&self);
 }
@@ -219,6 +227,7 @@ sandbox_store_unref (SandboxStore *self)
   sandbox_clear_fd (&self->templates);
   sandbox_clear_fd (&self->sessions);
   sandbox_clear_fd (&self->aside);
+  sandbox_clear_fd (&self->top);
   sandbox_clear_fd (&self->state);
   /* Not that of the process from which this one was forked. */
   if (self->parent >= 0 && self->pid == getpid ())
@@ -338,9 +347,24 @@ sandbox_store_forget_template (SandboxStore          *self,
   g_mutex_unlock (&self->lock);
 }
 
+static void
+sandbox_store_work_open_lock (SandboxStoreWork *self,
+                              int               flags)
+{
+  int errsv;
+
+  sandbox_fork_lock ();
+  self->lock = openat (self->store->aside, self->lock_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+  errsv = errno;
+  sandbox_fork_watch (&self->lock);
+  sandbox_fork_unlock ();
+  errno = errsv;
+}
+
 /* Takes the lock of a new name; EEXIST when another name has to be tried. */
 static gboolean
-sandbox_store_work_lock (SandboxStoreWork *self)
+sandbox_store_work_lock (SandboxStoreWork *self,
+                         gboolean          may_use_reserve)
 {
   struct stat st;
   int         errsv;
@@ -349,12 +373,15 @@ sandbox_store_work_lock (SandboxStoreWork *self)
     return FALSE;
   g_snprintf (self->lock_name, sizeof self->lock_name, "%s" LOCK_SUFFIX, self->name);
 
-  sandbox_fork_lock ();
-  self->lock = openat (self->store->aside, self->lock_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  errsv = errno;
-  sandbox_fork_watch (&self->lock);
-  sandbox_fork_unlock ();
-  errno = errsv;
+  sandbox_store_work_open_lock (self, O_CREAT | O_EXCL);
+  if (self->lock < 0 && (errno == ENOSPC || errno == EDQUOT) && may_use_reserve)
+    {
+      errsv = errno;
+      self->is_reserve = renameat2 (self->store->top, RESERVE, self->store->aside, self->lock_name, RENAME_NOREPLACE) == 0;
+      errno = errsv;
+      if (self->is_reserve)
+        sandbox_store_work_open_lock (self, 0);
+    }
   if (self->lock < 0)
     return FALSE;
   /* Whatever the umask of the host: a collector writes to it to lock it. */
@@ -371,22 +398,38 @@ sandbox_store_work_lock (SandboxStoreWork *self)
   return FALSE;
 }
 
-SandboxStoreWork *
-sandbox_store_work_new (SandboxStore *store,
-                        GError      **error)
+/* A name and its lock, and nothing of the name yet. By errno. */
+static SandboxStoreWork *
+sandbox_store_work_alloc (SandboxStore *store,
+                          gboolean      may_use_reserve)
 {
   g_autoptr (SandboxStoreWork) self = g_new0 (SandboxStoreWork, 1);
   int tries = 0;
 
   self->store = sandbox_store_ref (store);
   self->lock = self->fd = -1;
-  do
-    errno = 0;
-  while (!sandbox_store_work_lock (self) && errno == EEXIST && ++tries < MAX_TRIES);
+  while (!sandbox_store_work_lock (self, may_use_reserve))
+    if (errno != EEXIST || ++tries == MAX_TRIES)
+      {
+        int errsv = errno;
 
-  if (self->lock >= 0 && mkdirat (store->aside, self->name, 0700) == 0)
+        g_clear_pointer (&self, sandbox_store_work_free);
+        errno = errsv;
+        return NULL;
+      }
+
+  return g_steal_pointer (&self);
+}
+
+SandboxStoreWork *
+sandbox_store_work_new (SandboxStore *store,
+                        GError      **error)
+{
+  g_autoptr (SandboxStoreWork) self = sandbox_store_work_alloc (store, FALSE);
+
+  if (self != NULL && mkdirat (store->aside, self->name, 0700) == 0)
     self->fd = openat (store->aside, self->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (self->fd < 0 || fchmod (self->fd, 0700) < 0)
+  if (self == NULL || self->fd < 0 || fchmod (self->fd, 0700) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot make a directory in “%s”", store->path);
       return NULL;
@@ -405,7 +448,9 @@ sandbox_store_work_get_fd (SandboxStoreWork *self)
 static void
 sandbox_store_work_end (SandboxStoreWork *self)
 {
-  if (self->lock >= 0)
+  if (self->lock >= 0 &&
+      (!self->is_reserve ||
+       renameat2 (self->store->aside, self->lock_name, self->store->top, RESERVE, RENAME_NOREPLACE) < 0))
     unlinkat (self->store->aside, self->lock_name, 0);
   sandbox_fork_close (&self->lock);
   sandbox_clear_fd (&self->fd);
@@ -466,15 +511,17 @@ sandbox_store_discard (SandboxStore         *self,
                        gpointer              data,
                        GError              **error)
 {
-  g_autoptr (SandboxStoreWork) work = sandbox_store_work_new (self, error);
+  g_autoptr (SandboxStoreWork) work = sandbox_store_work_alloc (self, TRUE);
+  int errsv = 0;
 
-  if (work == NULL)
-    return FALSE;
-  if (renameat2 (directory, name, work->fd, "old", RENAME_NOREPLACE) < 0)
+  if (work == NULL || renameat2 (directory, name, self->aside, work->name, RENAME_NOREPLACE) < 0)
+    errsv = errno;
+  if (work != NULL && errsv == ENOENT)
+    return TRUE;
+  if (errsv != 0)
     {
-      if (errno != ENOENT)
-        sandbox_set_error_from_errno (error, errno, "Cannot move a directory of “%s” aside", self->path);
-      return errno == ENOENT;
+      sandbox_set_error_from_errno (error, errsv, "Cannot move a directory of “%s” aside", self->path);
+      return FALSE;
     }
 
   if (sandbox_store_remove_aside (self, work->name, check, data, error))
