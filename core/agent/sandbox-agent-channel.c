@@ -6,6 +6,7 @@
 #include "sandbox-agent-protocol.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
 
@@ -46,6 +47,7 @@ struct _SandboxAgentChannel
   GArray                  *mounts;      /* of SandboxAgentChannelMount */
   int                      launcher_fd; /* pidfd of our child */
   int                      words_fd;    /* what it says */
+  int                      lock_fd;     /* what the agent holds as long as it lives; watched */
   guint                    uid;         /* of the commands, or G_MAXUINT for that of the host */
   guint                    gid;
   siginfo_t                launcher_end;
@@ -147,6 +149,7 @@ sandbox_agent_channel_finalize (GObject *object)
 
   sandbox_clear_fd (&self->socket_fd);
   sandbox_clear_fd (&self->words_fd);
+  sandbox_fork_close (&self->lock_fd);
   g_array_unref (self->mounts);
   g_free (self->workspace_target);
 
@@ -180,6 +183,7 @@ sandbox_agent_channel_init (SandboxAgentChannel *self)
   g_array_set_clear_func (self->mounts, sandbox_agent_channel_clear_mount);
   self->launcher_fd = -1;
   self->words_fd = -1;
+  self->lock_fd = -1;
   self->uid = G_MAXUINT;
   self->gid = G_MAXUINT;
 }
@@ -294,6 +298,31 @@ sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
 }
 
 /**
+ * sandbox_agent_channel_take_lock: (skip)
+ * @self: a channel
+ * @lock_fd: what [method@Sandbox.Workspace.lend_alive] gave, which the channel takes over; the place gets -1
+ *
+ * Has the agent hold a lock for as long as the sandbox lives, from before any command runs. Nothing in there can let go
+ * of it.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_take_lock (SandboxAgentChannel *self,
+                                 int                 *lock_fd)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (lock_fd != NULL);
+  g_return_if_fail (self->lock_fd < 0);
+
+  /* No child is forked that would have it unseen. */
+  sandbox_fork_lock ();
+  self->lock_fd = sandbox_fork_steal (lock_fd);
+  sandbox_fork_watch (&self->lock_fd);
+  sandbox_fork_unlock ();
+}
+
+/**
  * sandbox_agent_channel_protect:
  * @self: a channel
  * @target: an absolute path in the guest, below the workspace
@@ -389,6 +418,11 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
       if (mount->fd >= 0)
         packet.fds[packet.n_fds++] = mount->fd;
     }
+  if (self->lock_fd >= 0)
+    {
+      packet.setup.flags |= SANDBOX_AGENT_SETUP_HOLD_LOCK;
+      packet.fds[packet.n_fds++] = self->lock_fd;
+    }
 
   buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
   /* An agent that is gone already is told by the end of the socket, with the reason. */
@@ -400,6 +434,8 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
       return FALSE;
     }
   g_array_set_size (self->mounts, 0);
+  /* It is the agent's alone, or is on its way there: nobody else keeps the session from its next owner. */
+  sandbox_fork_close (&self->lock_fd);
 
   return TRUE;
 }

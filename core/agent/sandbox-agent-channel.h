@@ -70,5 +70,8 @@ SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
                                           int                  pid_fd,
                                           int                  words_fd);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_take_lock (SandboxAgentChannel *self,
+                                      int                 *lock_fd);
 
 G_END_DECLS

@@ -111,18 +111,17 @@ sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
   return FALSE;
 }
 
+/* With a @refusal (taken) the file is dropped. */
 static gboolean
-sandbox_file_output_stream_close (GOutputStream *stream,
-                                  GCancellable  *cancellable,
-                                  GError       **error)
+sandbox_file_output_stream_end (SandboxFileOutputStream *self,
+                                GCancellable            *cancellable,
+                                GError                  *refusal,
+                                GError                 **error)
 {
-  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
   g_auto (SandboxOwner) owner = { FALSE };
+  g_autoptr (GError) refused = refusal;
   g_autofree char *shown = NULL;
   gboolean         done = FALSE;
-
-  if (self->fd < 0)
-    return TRUE;
 
   /* Without the rights to do it as the owner, the file that was begun stays where it is. */
   if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
@@ -130,6 +129,8 @@ sandbox_file_output_stream_close (GOutputStream *stream,
 
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     done = FALSE;
+  else if (refused != NULL)
+    g_propagate_error (error, g_steal_pointer (&refused));
   else if (self->failed)
     {
       shown = sandbox_contained_display (self->path);
@@ -145,6 +146,28 @@ sandbox_file_output_stream_close (GOutputStream *stream,
       sandbox_clear_fd (&self->fd);
     }
   sandbox_clear_fd (&self->dirfd);
+
+  return done;
+}
+
+static gboolean
+sandbox_file_output_stream_close (GOutputStream *stream,
+                                  GCancellable  *cancellable,
+                                  GError       **error)
+{
+  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
+  GError                  *refusal = NULL;
+  gboolean                 entered = FALSE;
+  gboolean                 done = FALSE;
+
+  if (self->fd < 0)
+    return TRUE;
+
+  /* The files of a session that has been stopped may be somebody else's by now. */
+  entered = sandbox_workspace_enter (self->workspace, &refusal);
+  done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
+  if (entered)
+    sandbox_workspace_leave (self->workspace);
 
   return done;
 }

@@ -13,6 +13,7 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-owner-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
@@ -22,7 +23,8 @@
 /**
  * SandboxWorkspace:
  *
- * The files below one directory of the host, for drivers that keep them there.
+ * The files below one directory of the host, for drivers that keep them there: a directory of the host's own, or one
+ * that the library keeps for a session, see [vfunc@Sandbox.Backend.get_storage].
  *
  * The directory is opened once and everything goes through its descriptor: a path cannot lead out of
  * it, over a symbolic link or into another mount, whatever a hostile guest renames meanwhile. Nothing
@@ -57,8 +59,12 @@ sandbox_workspace_finalize (GObject *object)
 {
   SandboxWorkspace *self = SANDBOX_WORKSPACE (object);
 
+  sandbox_fork_close (&self->alive);
+  g_clear_pointer (&self->session, sandbox_store_session_free);
   sandbox_clear_fd (&self->fd);
   g_free (self->path);
+  g_free (self->state_directory);
+  g_mutex_clear (&self->lock);
 
   G_OBJECT_CLASS (sandbox_workspace_parent_class)->finalize (object);
 }
@@ -73,6 +79,8 @@ static void
 sandbox_workspace_init (SandboxWorkspace *self)
 {
   self->fd = -1;
+  self->alive = -1;
+  g_mutex_init (&self->lock);
 }
 
 /* What is in there are no files, and tells of the whole host. */
@@ -155,6 +163,204 @@ sandbox_workspace_new (const char *path,
   self->gid = st.st_gid;
 
   return g_steal_pointer (&self);
+}
+
+SandboxWorkspace *
+sandbox_workspace_new_for_session (SandboxStoreSession *session,
+                                   const char          *state_directory,
+                                   GError             **error)
+{
+  g_autoptr (SandboxWorkspace) self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
+  struct stat st;
+
+  self->fd = fcntl (sandbox_store_session_get_workspace (session), F_DUPFD_CLOEXEC, 3);
+  if (self->fd < 0 || fstat (self->fd, &st) < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot open the workspace of the session");
+      return NULL;
+    }
+  if (!sandbox_store_session_open_alive (session, &self->alive, error))
+    return NULL;
+  self->path = sandbox_store_session_dup_workspace_path (session);
+  self->state_directory = g_strdup (state_directory);
+  self->uid = st.st_uid;
+  self->gid = st.st_gid;
+  self->session = session;
+
+  return g_steal_pointer (&self);
+}
+
+/* Locked. */
+static SandboxStoreSession *
+sandbox_workspace_steal_session_locked (SandboxWorkspace *self)
+{
+  sandbox_fork_close (&self->alive);
+
+  return g_steal_pointer (&self->session);
+}
+
+SandboxStoreSession *
+sandbox_workspace_steal_session (SandboxWorkspace *self)
+{
+  SandboxStoreSession *session = NULL;
+
+  g_mutex_lock (&self->lock);
+  self->ended = self->session != NULL || self->ended;
+  session = sandbox_workspace_steal_session_locked (self);
+  g_mutex_unlock (&self->lock);
+
+  return session;
+}
+
+void
+sandbox_workspace_give_up (SandboxWorkspace *self)
+{
+  SandboxStoreSession *session = NULL;
+
+  g_mutex_lock (&self->lock);
+  self->ended = self->session != NULL || self->ended;
+  if (self->n_users == 0)
+    session = sandbox_workspace_steal_session_locked (self);
+  g_mutex_unlock (&self->lock);
+
+  g_clear_pointer (&session, sandbox_store_session_free);
+}
+
+static gboolean
+sandbox_workspace_fail_ended (GError **error)
+{
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+
+  return FALSE;
+}
+
+gboolean
+sandbox_workspace_enter (SandboxWorkspace *self,
+                         GError          **error)
+{
+  gboolean ended = FALSE;
+
+  g_mutex_lock (&self->lock);
+  ended = self->ended;
+  if (!ended)
+    self->n_users++;
+  g_mutex_unlock (&self->lock);
+
+  return !ended || sandbox_workspace_fail_ended (error);
+}
+
+void
+sandbox_workspace_leave (SandboxWorkspace *self)
+{
+  SandboxStoreSession *session = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (--self->n_users == 0 && self->ended)
+    session = sandbox_workspace_steal_session_locked (self);
+  g_mutex_unlock (&self->lock);
+
+  g_clear_pointer (&session, sandbox_store_session_free);
+}
+
+/* Locked. */
+static gboolean
+sandbox_workspace_dup_alive (SandboxWorkspace *self,
+                             int              *fd,
+                             GError          **error)
+{
+  int errsv;
+
+  if (!sandbox_store_session_check (self->session, error))
+    return FALSE;
+
+  sandbox_fork_lock ();
+  *fd = fcntl (self->alive, F_DUPFD_CLOEXEC, 3);
+  errsv = errno;
+  sandbox_fork_watch (fd);
+  sandbox_fork_unlock ();
+  if (*fd < 0)
+    sandbox_set_error_from_errno (error, errsv, "Cannot duplicate the lock of the session");
+
+  return *fd >= 0;
+}
+
+/**
+ * sandbox_workspace_lend_alive: (skip)
+ * @self: a workspace
+ * @fd: (out): where the descriptor goes; the place has to stay where it is until the descriptor is given back
+ * @error: return location for an error
+ *
+ * Gets a lock for process 1 of a sandbox that can change the files.
+ *
+ * As long as anybody has it, nobody else gets the session, whatever became of this program. So a backend hands it to
+ * each sandbox before any command runs there, and what is in the sandbox must not be able to close it. For a
+ * directory of the host's own there is none, and @fd is -1.
+ *
+ * The descriptor is closed on exec, and in a forked child. Give it back with
+ * [func@Sandbox.Workspace.return_alive], or on with [method@Sandbox.AgentChannel.take_lock].
+ *
+ * Returns: %TRUE, or %FALSE with an error: %SANDBOX_ERROR_STOPPED when the session has ended
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_lend_alive (SandboxWorkspace *self,
+                              int              *fd,
+                              GError          **error)
+{
+  gboolean lent = FALSE;
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+  g_return_val_if_fail (fd != NULL, FALSE);
+
+  *fd = -1;
+  g_mutex_lock (&self->lock);
+  if (self->session != NULL && !self->ended)
+    lent = sandbox_workspace_dup_alive (self, fd, error);
+  else if (self->ended)
+    sandbox_workspace_fail_ended (error);
+  else
+    lent = TRUE;
+  g_mutex_unlock (&self->lock);
+
+  return lent;
+}
+
+/**
+ * sandbox_workspace_return_alive: (skip)
+ * @fd: the place that [method@Sandbox.Workspace.lend_alive] was given; it gets -1
+ *
+ * Gives the lock back. Whoever else got it keeps it.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_workspace_return_alive (int *fd)
+{
+  g_return_if_fail (fd != NULL);
+
+  sandbox_fork_close (fd);
+}
+
+/**
+ * sandbox_workspace_get_state_directory:
+ * @self: a workspace
+ *
+ * Gets the directory of the host below which the library keeps this workspace, and those of other sessions.
+ *
+ * No sandbox may see anything of it but the workspace itself.
+ *
+ * Returns: (transfer none) (nullable) (type filename): the directory, or %NULL for a workspace that is a directory of
+ *   the host's own
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_workspace_get_state_directory (SandboxWorkspace *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), NULL);
+
+  return self->state_directory;
 }
 
 /**
@@ -331,11 +537,10 @@ sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
                                    sandbox_workspace_job_check, self, error);
 }
 
-/* The thread is itself again before anybody is told. */
 static gboolean
-sandbox_workspace_job_work (SandboxWorkspaceJob *self,
-                            gpointer            *answer,
-                            GError             **error)
+sandbox_workspace_job_work_as_owner (SandboxWorkspaceJob *self,
+                                     gpointer            *answer,
+                                     GError             **error)
 {
   g_auto (SandboxOwner) owner = { FALSE };
   g_autoptr (GError) failure = NULL;
@@ -356,6 +561,22 @@ sandbox_workspace_job_work (SandboxWorkspaceJob *self,
     g_propagate_error (error, g_steal_pointer (&failure));
 
   return FALSE;
+}
+
+/* The thread is itself again before anybody is told. */
+static gboolean
+sandbox_workspace_job_work (SandboxWorkspaceJob *self,
+                            gpointer            *answer,
+                            GError             **error)
+{
+  gboolean done = FALSE;
+
+  if (!sandbox_workspace_enter (self->workspace, error))
+    return FALSE;
+  done = sandbox_workspace_job_work_as_owner (self, answer, error);
+  sandbox_workspace_leave (self->workspace);
+
+  return done;
 }
 
 /* @answer is taken. */

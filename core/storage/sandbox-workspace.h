@@ -50,6 +50,8 @@ SandboxWorkspace *sandbox_workspace_new (const char *path,
 SANDBOX_AVAILABLE_IN_1_0
 const char *sandbox_workspace_get_path (SandboxWorkspace *self);
 SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_workspace_get_state_directory (SandboxWorkspace *self);
+SANDBOX_AVAILABLE_IN_1_0
 void sandbox_workspace_get_owner (SandboxWorkspace *self,
                                   guint            *uid,
                                   guint            *gid);
@@ -64,6 +66,13 @@ int sandbox_workspace_dup_fd (SandboxWorkspace *self,
 SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_workspace_check (SandboxWorkspace *self,
                                   GError          **error);
+
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_lend_alive (SandboxWorkspace *self,
+                                       int              *fd,
+                                       GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_workspace_return_alive (int *fd);
 
 SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_workspace_read (SandboxWorkspace *self,
