@@ -8,7 +8,8 @@ G_BEGIN_DECLS
 
 SandboxAdmission *sandbox_backend_get_admission (SandboxBackend *self);
 
-/* Asks the backend; NOT_SUPPORTED when nothing is kept for it, of which @what would have to be. */
+/* Asks the backend; NOT_SUPPORTED when nothing is kept for it, and @what would have to be. Without a @what that is no
+ * error. */
 gboolean sandbox_backend_check_storage (SandboxBackend *self,
                                         const char     *what,
                                         guint          *uid,

@@ -261,14 +261,15 @@ sandbox_backend_check_storage (SandboxBackend *self,
   *gid = getegid ();
   if (!SANDBOX_BACKEND_GET_CLASS (self)->get_storage (self, uid, gid))
     {
-      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                   "%s cannot be had: nothing is kept on disk for %s", what, G_OBJECT_TYPE_NAME (self));
+      if (what != NULL)
+        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                     "%s cannot be had: nothing is kept on disk for %s", what, G_OBJECT_TYPE_NAME (self));
       return FALSE;
     }
   if (!sandbox_backend_name_is_valid (priv->name))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                   "%s cannot be had: this %s has no name under which it could be kept", what, G_OBJECT_TYPE_NAME (self));
+                   "This %s has no name under which its files could be kept", G_OBJECT_TYPE_NAME (self));
       return FALSE;
     }
 

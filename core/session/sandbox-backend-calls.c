@@ -4,6 +4,7 @@
 
 #include "sandbox-backend-calls.h"
 
+#include "sandbox-backend-private.h"
 #include "sandbox-command-private.h"
 #include "sandbox-core-private.h"
 #include "sandbox-create-options-private.h"
@@ -13,7 +14,7 @@
 #include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
 #include "sandbox-request-private.h"
-#include "sandbox-worker-private.h"
+#include "sandbox-storage-private.h"
 #include "sandbox-workspace-path.h"
 #include "sandbox-workspace.h"
 
@@ -121,7 +122,8 @@ sandbox_backend_probe (SandboxBackend *self,
  *
  * Tells as JSON what would be started, for audits and tests. Starts nothing.
  *
- * Of the environment it has only the names. The same command and options give the same text as long as
+ * Of the environment it has only the names, and of a workspace that the library would make or go on with only that
+ * it does: its source is `managed`. The same command and options give the same text as long as
  * the host does not change. The bubblewrap backend tells
  *
  * - `executable` and `arguments`: bwrap, and what it is told; numbers in there are of descriptors,
@@ -177,13 +179,18 @@ sandbox_backend_plan (SandboxBackend       *self,
   return SANDBOX_BACKEND_GET_CLASS (self)->plan (self, frozen_command, frozen_options, error);
 }
 
-/* A create: open the workspace (which may block), let the backend make the driver, put a session over it.
- * The steps stand last to first. */
+/* A create: open the workspace (which may block), let the backend make the driver, put a session over it. When that
+ * fails, what was made on disk is removed before anybody is told. The steps stand last to first. */
 
 typedef struct
 {
   SandboxCreateOptions *options;
   SandboxDispatcher    *dispatcher;
+  guint                 uid; /* whose what the library keeps is */
+  guint                 gid;
+  SandboxWorkspace     *workspace;
+  SandboxKeptSession   *kept; /* nullable */
+  GError               *error;
 } SandboxCreate;
 
 static void
@@ -193,7 +200,23 @@ sandbox_create_free (gpointer data)
 
   g_clear_object (&create->options);
   g_clear_pointer (&create->dispatcher, sandbox_dispatcher_unref);
+  g_clear_object (&create->workspace);
+  g_clear_pointer (&create->kept, sandbox_kept_session_free);
+  g_clear_error (&create->error);
   g_free (create);
+}
+
+static void
+sandbox_backend_undo_create (gpointer data,
+                             gpointer user_data)
+{
+  g_autoptr (GTask) task = data;
+  SandboxCreate *create = g_task_get_task_data (task);
+
+  g_clear_object (&create->workspace);
+  sandbox_kept_session_undo (create->kept);
+  g_clear_pointer (&create->kept, sandbox_kept_session_free);
+  g_task_return_error (task, g_steal_pointer (&create->error));
 }
 
 static void
@@ -209,20 +232,25 @@ sandbox_backend_driver_created (gpointer      user_data,
     {
       if (answer != NULL)
         sandbox_driver_discard (answer);
-      g_task_return_error (task, sandbox_error_new_cancelled ());
+      create->error = sandbox_error_new_cancelled ();
     }
   else if (error != NULL)
-    g_task_return_error (task, g_error_copy (error));
+    create->error = g_error_copy (error);
+
+  if (create->error != NULL && create->kept != NULL)
+    sandbox_storage_run (sandbox_backend_undo_create, g_steal_pointer (&task));
+  else if (create->error != NULL)
+    g_task_return_error (task, g_steal_pointer (&create->error));
   else
     {
-      core = sandbox_core_new (answer, g_task_get_source_object (task), create->options, create->dispatcher);
+      core = sandbox_core_new (answer, g_task_get_source_object (task), create->options,
+                               g_steal_pointer (&create->kept), create->dispatcher);
       g_task_return_pointer (task, sandbox_handle_new_for_core (core), g_object_unref);
     }
 }
 
 static void
-sandbox_backend_create_driver (GTask            *task,
-                               SandboxWorkspace *workspace)
+sandbox_backend_create_driver (GTask *task)
 {
   SandboxBackend *self = g_task_get_source_object (task);
   SandboxCreate  *create = g_task_get_task_data (task);
@@ -233,7 +261,7 @@ sandbox_backend_create_driver (GTask            *task,
   request = sandbox_request_new_internal (SANDBOX_TYPE_DRIVER, g_task_get_cancellable (task),
                                           sandbox_backend_driver_created, g_object_ref (task));
   sandbox_request_set_limits (request, CREATE_LIMIT_MS, CREATE_CANCEL_GRACE_MS);
-  taken = SANDBOX_BACKEND_GET_CLASS (self)->create_driver (self, create->options, workspace, request, &error);
+  taken = SANDBOX_BACKEND_GET_CLASS (self)->create_driver (self, create->options, create->workspace, request, &error);
   sandbox_request_dispatched (request, taken, error);
 }
 
@@ -243,14 +271,30 @@ sandbox_backend_workspace_opened_cb (GObject      *object,
                                      gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
-  g_autoptr (SandboxWorkspace) workspace = NULL;
   GError *error = NULL;
 
-  workspace = g_task_propagate_pointer (G_TASK (result), &error);
-  if (error != NULL)
+  if (!g_task_propagate_boolean (G_TASK (result), &error))
     g_task_return_error (task, error);
   else
-    sandbox_backend_create_driver (task, workspace);
+    sandbox_backend_create_driver (task);
+}
+
+/* Of the library's own workspaces, a new one or one to go on with. */
+static gboolean
+sandbox_backend_take_kept (SandboxBackend *self,
+                           SandboxCreate  *create,
+                           GCancellable   *cancellable,
+                           GError        **error)
+{
+  g_autoptr (SandboxStore) store = sandbox_storage_open (self, create->uid, create->gid, cancellable, error);
+
+  if (store == NULL)
+    return FALSE;
+  create->kept = sandbox_kept_session_new (store, create->options, cancellable, error);
+  if (create->kept != NULL)
+    g_set_object (&create->workspace, sandbox_kept_session_get_workspace (create->kept));
+
+  return create->kept != NULL;
 }
 
 static void
@@ -258,14 +302,42 @@ sandbox_backend_open_workspace (gpointer data,
                                 gpointer user_data)
 {
   g_autoptr (GTask) task = data;
-  SandboxWorkspace *workspace = NULL;
-  GError           *error = NULL;
+  SandboxCreate *create = g_task_get_task_data (task);
+  const char    *path = sandbox_create_options_get_workspace_path (create->options);
+  GError        *error = NULL;
 
-  workspace = sandbox_workspace_new (g_task_get_task_data (task), &error);
-  if (workspace == NULL)
+  if (path != NULL)
+    create->workspace = sandbox_workspace_new (path, &error);
+  else
+    sandbox_backend_take_kept (g_task_get_source_object (task), create, g_task_get_cancellable (task), &error);
+  if (error != NULL)
     g_task_return_error (task, error);
   else
-    g_task_return_pointer (task, workspace, g_object_unref);
+    g_task_return_boolean (task, TRUE);
+}
+
+/* Whether a workspace has to be opened; FALSE with an error when the one that is wanted cannot be had. */
+static gboolean
+sandbox_backend_wants_workspace (SandboxBackend *self,
+                                 SandboxCreate  *create,
+                                 GError        **error)
+{
+  SandboxState *state = sandbox_create_options_get_state (create->options);
+  const char   *wanted = NULL;
+
+  if (sandbox_create_options_get_workspace_path (create->options) != NULL)
+    return TRUE;
+
+  if (state != NULL)
+    wanted = "The session of a state";
+  else if (sandbox_create_options_get_template_key (create->options) != NULL)
+    wanted = "A workspace from a template";
+  else if (sandbox_create_options_get_workspace_mode (create->options) != SANDBOX_WORKSPACE_MODE_AUTO)
+    wanted = "A workspace mode";
+  if (!sandbox_backend_check_storage (self, wanted, &create->uid, &create->gid, error))
+    return FALSE;
+
+  return state == NULL || sandbox_storage_check_state (self, state, error);
 }
 
 /**
@@ -281,9 +353,24 @@ sandbox_backend_open_workspace (gpointer data,
  * The backend proves that the sandbox works before this is answered. Without
  * [property@Sandbox.CreateOptions:network], commands reach no network.
  *
- * Fails with %SANDBOX_ERROR_UNAVAILABLE when this host cannot build the sandbox (the message names the step),
- * and with %SANDBOX_ERROR_NOT_SUPPORTED or %SANDBOX_ERROR_NETWORK_DENIED when something that was asked for
- * cannot be enforced. Then nothing is left behind.
+ * Where its files are, @options say: in a directory of the host, in a new workspace with the files of a template or
+ * none, or in that of an earlier session. The last two the library keeps below
+ * [property@Sandbox.Backend:state-directory], if the backend lets it.
+ *
+ * Fails with
+ *
+ * - %SANDBOX_ERROR_UNAVAILABLE when this host cannot build the sandbox (the message names the step),
+ * - %SANDBOX_ERROR_NOT_SUPPORTED or %SANDBOX_ERROR_NETWORK_DENIED when something that was asked for cannot be
+ *   enforced, or cannot be had from this backend,
+ * - %SANDBOX_ERROR_NOT_FOUND when there is no such template, or no such session any more,
+ * - %SANDBOX_ERROR_BUSY when somebody has the session, or what its last owner left is alive for more than 5 seconds,
+ * - %SANDBOX_ERROR_STATE_MISMATCH when the state is of another backend or template, or is not what is stored,
+ * - %SANDBOX_ERROR_CORRUPT when what is stored has been changed from outside,
+ * - %SANDBOX_ERROR_LIMIT when the disk is full,
+ * - %SANDBOX_ERROR_DENIED when the state directory is not safe.
+ *
+ * Then nothing is left behind: what was new is removed, and an earlier session is as it was, for anybody to go on
+ * with.
  *
  * Since: 1.0
  */
@@ -297,7 +384,6 @@ sandbox_backend_create_async (SandboxBackend       *self,
   g_autoptr (GTask) task = NULL;
   g_autoptr (GTask) opening = NULL;
   SandboxCreate *create = NULL;
-  const char    *path = NULL;
   GError        *error = NULL;
 
   g_return_if_fail (SANDBOX_IS_BACKEND (self));
@@ -320,20 +406,18 @@ sandbox_backend_create_async (SandboxBackend       *self,
   create->dispatcher = sandbox_dispatcher_new ();
   g_task_set_task_data (task, create, sandbox_create_free);
 
-  path = sandbox_create_options_get_workspace_path (create->options);
-  if (path == NULL)
+  if (sandbox_backend_wants_workspace (self, create, &error))
     {
-      sandbox_backend_create_driver (task, NULL);
-      return;
+      opening = g_task_new (self, cancellable, sandbox_backend_workspace_opened_cb, g_object_ref (task));
+      g_task_set_source_tag (opening, sandbox_backend_open_workspace);
+      g_task_set_check_cancellable (opening, FALSE);
+      g_task_set_task_data (opening, create, NULL); /* which @task has */
+      sandbox_storage_run (sandbox_backend_open_workspace, g_steal_pointer (&opening));
     }
-
-  opening = g_task_new (self, NULL, sandbox_backend_workspace_opened_cb, g_steal_pointer (&task));
-  g_task_set_source_tag (opening, sandbox_backend_open_workspace);
-  g_task_set_task_data (opening, g_strdup (path), g_free);
-  if (sandbox_sync_is_below ())
-    sandbox_backend_open_workspace (g_steal_pointer (&opening), NULL);
+  else if (error != NULL)
+    g_task_return_error (task, error);
   else
-    sandbox_pool_push (sandbox_backend_open_workspace, g_steal_pointer (&opening));
+    sandbox_backend_create_driver (task);
 }
 
 /**

@@ -4,7 +4,9 @@
 #include "sandbox-admission-private.h"
 #include "sandbox-backend.h"
 #include "sandbox-driver.h"
+#include "sandbox-handle.h"
 #include "sandbox-process.h"
+#include "sandbox-storage-private.h"
 #include "sandbox-sync-private.h"
 
 G_BEGIN_DECLS
@@ -12,24 +14,27 @@ G_BEGIN_DECLS
 /* What a handle, its session and their live commands share. It is released when all of them are gone,
  * which never calls into a driver: closing is the handle's explicit act.
  *
- * LIVE → STOPPING → STOPPED, never back. */
+ * LIVE → STOPPING → STOPPED → DELETED, never back. A delete may begin in any of them; it stops the session first. */
 typedef struct _SandboxCore SandboxCore;
 
-/* @options (frozen) and @backend are NULL for a session over a bare driver. */
+/* @options (frozen) and @backend are NULL for a session over a bare driver. @kept (taken) is NULL for one of which the
+ * library keeps nothing. */
 SandboxCore *sandbox_core_new (SandboxDriver        *driver,
                                SandboxBackend       *backend,
                                SandboxCreateOptions *options,
+                               SandboxKeptSession   *kept,
                                SandboxDispatcher    *dispatcher);
 SandboxCore *sandbox_core_ref (SandboxCore *self);
 void         sandbox_core_unref (SandboxCore *self);
 
 /* Constant from the start */
-const char        *sandbox_core_get_id (SandboxCore *self);
-SandboxDriver     *sandbox_core_get_driver (SandboxCore *self);
-SandboxDispatcher *sandbox_core_get_dispatcher (SandboxCore *self);
-guint64            sandbox_core_get_max_file_bytes (SandboxCore *self);
-const char        *sandbox_core_get_workspace_target (SandboxCore *self); /* in the guest */
-SandboxLimits     *sandbox_core_get_limits (SandboxCore *self);
+const char         *sandbox_core_get_id (SandboxCore *self);
+SandboxDriver      *sandbox_core_get_driver (SandboxCore *self);
+SandboxDispatcher  *sandbox_core_get_dispatcher (SandboxCore *self);
+guint64             sandbox_core_get_max_file_bytes (SandboxCore *self);
+const char         *sandbox_core_get_workspace_target (SandboxCore *self); /* in the guest */
+SandboxLimits      *sandbox_core_get_limits (SandboxCore *self);
+SandboxKeptSession *sandbox_core_get_kept (SandboxCore *self);
 
 /* NOT_SUPPORTED for a policy under which what the session was created with would not hold. */
 gboolean sandbox_core_check_policy (SandboxCore          *self,
@@ -64,7 +69,16 @@ gboolean sandbox_core_begin_stop (SandboxCore *self,
 void     sandbox_core_set_stopped (SandboxCore *self,
                                    GTask       *task,
                                    GError      *error);
-gboolean sandbox_core_is_stopped (SandboxCore *self);
+
+/* The same for a delete, but after a failure it may be tried again. */
+gboolean sandbox_core_begin_delete (SandboxCore *self,
+                                    GTask       *task);
+void     sandbox_core_end_delete (SandboxCore *self,
+                                  GTask       *task,
+                                  GError      *error);
+gboolean sandbox_core_is_deleting (SandboxCore *self);
+
+SandboxPhase sandbox_core_get_phase (SandboxCore *self);
 
 /* Answers @task (taken) when no command is admitted any more, or after @limit_ms. */
 void sandbox_core_wait_idle (SandboxCore *self,

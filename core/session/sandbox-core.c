@@ -17,6 +17,7 @@ typedef enum
   CORE_LIVE,
   CORE_STOPPING,
   CORE_STOPPED,
+  CORE_DELETED,
 } SandboxCoreState;
 
 struct _SandboxCore
@@ -32,6 +33,7 @@ struct _SandboxCore
   SandboxRestrictions required;
   guint64             max_file_bytes;
   char               *workspace_target;
+  SandboxKeptSession *kept;
 
   GMutex           lock; /* guards what follows */
   SandboxCoreState state;
@@ -40,6 +42,8 @@ struct _SandboxCore
   GPtrArray       *processes;
   GPtrArray       *stop_waiters; /* GTask */
   GError          *stop_error;   /* what became of the one stop */
+  gboolean         deleting;
+  GPtrArray       *delete_waiters; /* GTask */
   GTask           *idle_waiter;
   GSource         *idle_limit;
 };
@@ -68,6 +72,7 @@ SandboxCore *
 sandbox_core_new (SandboxDriver        *driver,
                   SandboxBackend       *backend,
                   SandboxCreateOptions *options,
+                  SandboxKeptSession   *kept,
                   SandboxDispatcher    *dispatcher)
 {
   SandboxCore    *self = g_new0 (SandboxCore, 1);
@@ -76,7 +81,9 @@ sandbox_core_new (SandboxDriver        *driver,
 
   g_atomic_ref_count_init (&self->ref_count);
   g_mutex_init (&self->lock);
-  self->id = sandbox_core_make_id ();
+  self->id = kept != NULL ? g_strdup (sandbox_state_get_session_id (sandbox_kept_session_get_state (kept)))
+                          : sandbox_core_make_id ();
+  self->kept = kept;
   self->driver = g_object_ref (driver);
   self->dispatcher = sandbox_dispatcher_ref (dispatcher);
   self->max_file_bytes = options != NULL ? sandbox_create_options_get_max_file_bytes (options)
@@ -91,6 +98,7 @@ sandbox_core_new (SandboxDriver        *driver,
                                     : sandbox_admission_new ();
   self->processes = g_ptr_array_new_with_free_func (g_object_unref);
   self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  self->delete_waiters = g_ptr_array_new_with_free_func (g_object_unref);
 
   return self;
 }
@@ -111,8 +119,10 @@ sandbox_core_unref (SandboxCore *self)
 
   g_clear_pointer (&self->processes, g_ptr_array_unref);
   g_clear_pointer (&self->stop_waiters, g_ptr_array_unref);
+  g_clear_pointer (&self->delete_waiters, g_ptr_array_unref);
   g_clear_error (&self->stop_error);
   g_clear_object (&self->driver);
+  g_clear_pointer (&self->kept, sandbox_kept_session_free); /* after what may work in there */
   g_clear_object (&self->backend);
   g_clear_object (&self->limits);
   g_clear_pointer (&self->admission, sandbox_admission_unref);
@@ -157,6 +167,12 @@ SandboxLimits *
 sandbox_core_get_limits (SandboxCore *self)
 {
   return self->limits;
+}
+
+SandboxKeptSession *
+sandbox_core_get_kept (SandboxCore *self)
+{
+  return self->kept;
 }
 
 gboolean
@@ -382,7 +398,7 @@ sandbox_core_begin_stop (SandboxCore *self,
 
   g_mutex_lock (&self->lock);
   begun = self->state == CORE_LIVE;
-  stopped = self->state == CORE_STOPPED;
+  stopped = self->state >= CORE_STOPPED;
   if (begun)
     self->state = CORE_STOPPING;
   else if (!stopped)
@@ -415,15 +431,83 @@ sandbox_core_set_stopped (SandboxCore *self,
 }
 
 gboolean
-sandbox_core_is_stopped (SandboxCore *self)
+sandbox_core_begin_delete (SandboxCore *self,
+                           GTask       *task)
 {
-  gboolean stopped = FALSE;
+  gboolean begun = FALSE;
+  gboolean deleted = FALSE;
 
   g_mutex_lock (&self->lock);
-  stopped = self->state == CORE_STOPPED;
+  deleted = self->state == CORE_DELETED;
+  begun = !deleted && !self->deleting;
+  if (begun)
+    self->deleting = TRUE;
+  else if (!deleted)
+    g_ptr_array_add (self->delete_waiters, g_object_ref (task));
   g_mutex_unlock (&self->lock);
 
-  return stopped;
+  if (deleted)
+    g_task_return_boolean (task, TRUE);
+
+  return begun;
+}
+
+static void
+sandbox_core_answer_delete (GTask        *task,
+                            const GError *error)
+{
+  if (error != NULL)
+    g_task_return_error (task, g_error_copy (error));
+  else
+    g_task_return_boolean (task, TRUE);
+}
+
+void
+sandbox_core_end_delete (SandboxCore *self,
+                         GTask       *task,
+                         GError      *error)
+{
+  g_autoptr (GPtrArray) waiters = NULL;
+
+  g_mutex_lock (&self->lock);
+  self->deleting = FALSE;
+  if (error == NULL)
+    self->state = CORE_DELETED;
+  waiters = g_steal_pointer (&self->delete_waiters);
+  self->delete_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  g_mutex_unlock (&self->lock);
+
+  sandbox_core_answer_delete (task, error);
+  for (guint i = 0; i < waiters->len; i++)
+    sandbox_core_answer_delete (waiters->pdata[i], error);
+  g_clear_error (&error);
+}
+
+gboolean
+sandbox_core_is_deleting (SandboxCore *self)
+{
+  gboolean deleting = FALSE;
+
+  g_mutex_lock (&self->lock);
+  deleting = self->deleting;
+  g_mutex_unlock (&self->lock);
+
+  return deleting;
+}
+
+SandboxPhase
+sandbox_core_get_phase (SandboxCore *self)
+{
+  SandboxPhase phase = SANDBOX_PHASE_LIVE;
+
+  g_mutex_lock (&self->lock);
+  if (self->state == CORE_STOPPED)
+    phase = SANDBOX_PHASE_STOPPED;
+  else if (self->state == CORE_DELETED)
+    phase = SANDBOX_PHASE_DELETED;
+  g_mutex_unlock (&self->lock);
+
+  return phase;
 }
 
 static gboolean

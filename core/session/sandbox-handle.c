@@ -22,6 +22,23 @@
  * time limit is the longest that they can. Call [method@Sandbox.Handle.stop] or
  * [method@Sandbox.Handle.shutdown].
  *
+ * The files of a session that the library keeps stay when it is stopped. The host keeps the state, which is small and
+ * has no secrets, and goes on with it later, in this or another program:
+ *
+ * ```c
+ * g_autoptr (SandboxState) state = sandbox_handle_capture_state (handle, &error);
+ * g_autofree char *text = sandbox_state_to_json (state);
+ *
+ * sandbox_handle_stop (handle, NULL, &error);
+ * // ... and later, with what was kept of text:
+ * sandbox_create_options_set_state (options, sandbox_state_new_from_json (text, &error));
+ * handle = sandbox_backend_create (backend, options, NULL, &error);
+ * ```
+ *
+ * One handle at a time has such a session, in all programs of the host; that ends with the stop, with the program, or
+ * when the handle, the session and their commands are gone. When nobody needs the files any more,
+ * [method@Sandbox.Handle.delete] or [method@Sandbox.Backend.delete_session] removes them.
+ *
  * Since: 1.0
  */
 
@@ -37,9 +54,10 @@ typedef enum
 {
   PROP_SESSION = 1,
   PROP_PHASE,
+  PROP_WORKSPACE_MODE,
 } SandboxHandleProps;
 
-static GParamSpec *properties[PROP_PHASE + 1];
+static GParamSpec *properties[PROP_WORKSPACE_MODE + 1];
 
 G_DEFINE_FINAL_TYPE (SandboxHandle, sandbox_handle, G_TYPE_OBJECT)
 
@@ -59,6 +77,10 @@ sandbox_handle_get_property (GObject    *object,
 
     case PROP_PHASE:
       g_value_set_enum (value, sandbox_handle_get_phase (self));
+      break;
+
+    case PROP_WORKSPACE_MODE:
+      g_value_set_enum (value, sandbox_handle_get_workspace_mode (self));
       break;
     }
 }
@@ -98,12 +120,25 @@ sandbox_handle_class_init (SandboxHandleClass *klass)
    *
    * Where the session is in its life.
    *
-   * It changes when a stop has ended, without a notification.
+   * It changes when a stop or a delete has ended, without a notification.
    *
    * Since: 1.0
    */
   properties[PROP_PHASE] =
       g_param_spec_enum ("phase", NULL, NULL, SANDBOX_TYPE_PHASE, SANDBOX_PHASE_LIVE,
+                         G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxHandle:workspace-mode: (getter get_workspace_mode)
+   *
+   * How the workspace came by its files.
+   *
+   * It is never %SANDBOX_WORKSPACE_MODE_AUTO for a workspace that the library keeps, and always for another one.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_WORKSPACE_MODE] =
+      g_param_spec_enum ("workspace-mode", NULL, NULL, SANDBOX_TYPE_WORKSPACE_MODE, SANDBOX_WORKSPACE_MODE_AUTO,
                          G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
@@ -158,7 +193,68 @@ sandbox_handle_get_phase (SandboxHandle *self)
 {
   g_return_val_if_fail (SANDBOX_IS_HANDLE (self), SANDBOX_PHASE_STOPPED);
 
-  return sandbox_core_is_stopped (self->core) ? SANDBOX_PHASE_STOPPED : SANDBOX_PHASE_LIVE;
+  return sandbox_core_get_phase (self->core);
+}
+
+/**
+ * sandbox_handle_get_workspace_mode: (get-property workspace-mode)
+ * @self: a handle
+ *
+ * Gets how the workspace came by its files.
+ *
+ * Returns: the mode
+ *
+ * Since: 1.0
+ */
+SandboxWorkspaceMode
+sandbox_handle_get_workspace_mode (SandboxHandle *self)
+{
+  SandboxKeptSession *kept = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), SANDBOX_WORKSPACE_MODE_AUTO);
+
+  kept = sandbox_core_get_kept (self->core);
+
+  return kept != NULL ? sandbox_kept_session_get_mode (kept) : SANDBOX_WORKSPACE_MODE_AUTO;
+}
+
+/**
+ * sandbox_handle_capture_state:
+ * @self: a handle
+ * @error: return location for an error
+ *
+ * Gets what a host keeps of the session to go on with it later; see [property@Sandbox.CreateOptions:state].
+ *
+ * It is the same for the life of the session, and may be captured before or after it is stopped. Nothing of
+ * the network policy, the profile or other options is in it. That of a backend without a state directory is good for
+ * nothing once the session is stopped, as its files are gone then.
+ *
+ * Fails with %SANDBOX_ERROR_NOT_SUPPORTED when the library does not keep the workspace: it is a directory of the
+ * host's own, or the backend has its own place for it; and with %SANDBOX_ERROR_STOPPED when the session has been
+ * deleted.
+ *
+ * Returns: (transfer full): the state
+ *
+ * Since: 1.0
+ */
+SandboxState *
+sandbox_handle_capture_state (SandboxHandle *self,
+                              GError       **error)
+{
+  SandboxKeptSession *kept = NULL;
+
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), NULL);
+
+  kept = sandbox_core_get_kept (self->core);
+  if (sandbox_core_get_phase (self->core) == SANDBOX_PHASE_DELETED)
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been deleted");
+  else if (kept == NULL)
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                         "The workspace of the session is not kept by this library, so it has no state");
+  else
+    return g_object_ref (sandbox_kept_session_get_state (kept));
+
+  return NULL;
 }
 
 /* A stop: end the commands, close the driver, wait for what was just being started. The steps stand last
@@ -179,6 +275,23 @@ sandbox_stop_free (gpointer data)
   g_free (stop);
 }
 
+/* What @task was answered with, once everything that can be released is. */
+static void
+sandbox_handle_end_stop (gpointer data,
+                         gpointer user_data)
+{
+  g_autoptr (GTask) task = data;
+  SandboxHandle      *self = SANDBOX_HANDLE (g_task_get_source_object (task));
+  SandboxStop        *stop = g_task_get_task_data (task);
+  SandboxKeptSession *kept = sandbox_core_get_kept (self->core);
+
+  /* With a lease that a delete goes on with, nobody comes in between. What is not proven to be gone holds up the next
+   * owner by itself. */
+  if (kept != NULL && (stop->error != NULL || !sandbox_core_is_deleting (self->core)))
+    sandbox_kept_session_release (kept);
+  sandbox_core_set_stopped (self->core, task, g_steal_pointer (&stop->error));
+}
+
 static void
 sandbox_handle_idle_cb (GObject      *object,
                         GAsyncResult *result,
@@ -192,7 +305,10 @@ sandbox_handle_idle_cb (GObject      *object,
   if (!idle && stop->error == NULL)
     g_set_error_literal (&stop->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
                          "The commands of the session are not proven to be gone");
-  sandbox_core_set_stopped (self->core, task, g_steal_pointer (&stop->error));
+  if (sandbox_core_get_kept (self->core) != NULL)
+    sandbox_storage_run (sandbox_handle_end_stop, g_steal_pointer (&task));
+  else
+    sandbox_handle_end_stop (g_steal_pointer (&task), NULL);
 }
 
 static void
@@ -282,8 +398,10 @@ sandbox_handle_end (SandboxHandle *self,
  * Ends the session: its commands get `SIGTERM`, and what is left of each after its
  * [property@Sandbox.Command:kill-grace-ms] is killed.
  *
- * The files of the workspace stay. Later calls of the session fail with %SANDBOX_ERROR_STOPPED. Stopping
- * again, at the same time or later, changes nothing and tells what became of the one stop.
+ * The files of the workspace stay, and the session can be gone on with by its state; only a backend without a state
+ * directory removes them. Later calls of the session fail with %SANDBOX_ERROR_STOPPED, and so does the closing of a
+ * stream that still writes a file. Stopping again, at the same time or later, changes nothing and tells what became of
+ * the one stop.
  *
  * Since: 1.0
  */
@@ -428,4 +546,129 @@ sandbox_handle_shutdown (SandboxHandle *self,
   sandbox_handle_shutdown_async (self, cancellable, sandbox_sync_cb, &sync);
 
   return sandbox_handle_shutdown_finish (self, sandbox_sync_wait (&sync), error);
+}
+
+/* A delete: stop, then remove. The steps stand last to first. */
+
+static void
+sandbox_handle_remove (gpointer data,
+                       gpointer user_data)
+{
+  g_autoptr (GTask) task = data;
+  SandboxHandle *self = SANDBOX_HANDLE (g_task_get_source_object (task));
+  GError        *error = NULL;
+
+  sandbox_kept_session_delete (sandbox_core_get_kept (self->core), &error);
+  sandbox_core_end_delete (self->core, task, error);
+}
+
+static void
+sandbox_handle_stopped_cb (GObject      *object,
+                           GAsyncResult *result,
+                           gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+  GError        *error = NULL;
+
+  g_task_propagate_boolean (G_TASK (result), &error);
+  if (sandbox_core_get_kept (self->core) == NULL)
+    {
+      sandbox_core_end_delete (self->core, task, error);
+      return;
+    }
+
+  /* After a stop that failed the lease has been given up. Whoever takes it knows what of the session is alive. */
+  g_clear_error (&error);
+  sandbox_storage_run (sandbox_handle_remove, g_steal_pointer (&task));
+}
+
+/**
+ * sandbox_handle_delete_async:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a delete that has begun goes on to its end
+ * @callback: (scope async) (closure user_data): called when the files are removed
+ * @user_data: data for @callback
+ *
+ * Ends the session like [method@Sandbox.Handle.stop_async], and removes its workspace with all files and its state.
+ * The template that it was made from stays.
+ *
+ * A directory of the host's own is left alone; see [property@Sandbox.CreateOptions:workspace-path]. Deleting again, at
+ * the same time or later, changes nothing. After a failure it can be tried again.
+ *
+ * Fails with %SANDBOX_ERROR_BUSY, and removes nothing, when the session had been stopped and somebody has it again by
+ * its state, or when something of it is still alive.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_handle_delete_async (SandboxHandle      *self,
+                             GCancellable       *cancellable,
+                             GAsyncReadyCallback callback,
+                             gpointer            user_data)
+{
+  g_autoptr (GTask) task = NULL;
+
+  g_return_if_fail (SANDBOX_IS_HANDLE (self));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, sandbox_handle_delete_async);
+  if (g_task_return_error_if_cancelled (task))
+    return;
+  g_task_set_check_cancellable (task, FALSE);
+  if (!sandbox_core_begin_delete (self->core, task))
+    return;
+
+  sandbox_handle_end (self, TRUE, g_task_new (self, NULL, sandbox_handle_stopped_cb, g_steal_pointer (&task)));
+}
+
+/**
+ * sandbox_handle_delete_finish:
+ * @self: a handle
+ * @result: the result
+ * @error: return location for an error
+ *
+ * Finishes [method@Sandbox.Handle.delete_async].
+ *
+ * Returns: whether the session is gone
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_delete_finish (SandboxHandle *self,
+                              GAsyncResult  *result,
+                              GError       **error)
+{
+  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
+  g_return_val_if_fail (g_async_result_is_tagged (result, sandbox_handle_delete_async), FALSE);
+
+  return g_task_propagate_boolean (G_TASK (result), error);
+}
+
+/**
+ * sandbox_handle_delete:
+ * @self: a handle
+ * @cancellable: (nullable): a cancellable; a delete that has begun goes on to its end
+ * @error: return location for an error
+ *
+ * Ends the session and removes its files. See [method@Sandbox.Handle.delete_async].
+ *
+ * Returns: whether the session is gone
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_handle_delete (SandboxHandle *self,
+                       GCancellable  *cancellable,
+                       GError       **error)
+{
+  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
+
+  g_return_val_if_fail (SANDBOX_IS_HANDLE (self), FALSE);
+
+  sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
+  sandbox_handle_delete_async (self, cancellable, sandbox_sync_cb, &sync);
+
+  return sandbox_handle_delete_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -217,7 +217,7 @@ sandbox_session_new_for_driver (SandboxDriver *driver,
     }
 
   dispatcher = sandbox_dispatcher_new ();
-  core = sandbox_core_new (driver, NULL, NULL, dispatcher);
+  core = sandbox_core_new (driver, NULL, NULL, NULL, dispatcher);
 
   return sandbox_session_new_for_core (core);
 }

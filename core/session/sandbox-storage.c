@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-storage-private.h"
+
+#include "sandbox-store-session-private.h"
+#include "sandbox-sync-private.h"
+#include "sandbox-worker-private.h"
+#include "sandbox-workspace-private.h"
+
+#include <errno.h>
+
+void
+sandbox_storage_run (GFunc  work,
+                     GTask *task)
+{
+  if (sandbox_sync_is_below ())
+    work (task, NULL);
+  else
+    sandbox_pool_push (work, task);
+}
+
+int
+sandbox_storage_check (gpointer data)
+{
+  return g_cancellable_is_cancelled (data) ? ECANCELED : 0;
+}
+
+gboolean
+sandbox_storage_check_state (SandboxBackend *backend,
+                             SandboxState   *state,
+                             GError        **error)
+{
+  if (g_strcmp0 (sandbox_state_get_backend (state), sandbox_backend_get_name (backend)) == 0)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH,
+               "The state is of a session of the backend “%s”, and this one is “%s”",
+               sandbox_state_get_backend (state), sandbox_backend_get_name (backend));
+
+  return FALSE;
+}
+
+/* ---- The store of a backend object */
+
+typedef struct
+{
+  GMutex        lock;
+  SandboxStore *store;
+} SandboxStorage;
+
+static void
+sandbox_storage_free (gpointer data)
+{
+  SandboxStorage *self = data;
+
+  g_clear_pointer (&self->store, sandbox_store_unref);
+  g_mutex_clear (&self->lock);
+  g_free (self);
+}
+
+/* It lives as long as the object. */
+static SandboxStorage *
+sandbox_storage_get (SandboxBackend *backend)
+{
+  static GMutex   lock;
+  const GQuark    quark = g_quark_from_static_string ("sandbox-storage");
+  SandboxStorage *self = NULL;
+
+  g_mutex_lock (&lock);
+  self = g_object_get_qdata (G_OBJECT (backend), quark);
+  if (self == NULL)
+    {
+      self = g_new0 (SandboxStorage, 1);
+      g_mutex_init (&self->lock);
+      g_object_set_qdata_full (G_OBJECT (backend), quark, self, sandbox_storage_free);
+    }
+  g_mutex_unlock (&lock);
+
+  return self;
+}
+
+SandboxStore *
+sandbox_storage_open (SandboxBackend *backend,
+                      guint           uid,
+                      guint           gid,
+                      GCancellable   *cancellable,
+                      GError        **error)
+{
+  SandboxStorage *self = sandbox_storage_get (backend);
+  SandboxStore   *store = NULL;
+
+  /* Who comes meanwhile waits, as nothing can be done without it. */
+  g_mutex_lock (&self->lock);
+  if (self->store == NULL)
+    self->store = sandbox_store_new (sandbox_backend_get_state_directory (backend), sandbox_backend_get_name (backend),
+                                     uid, gid, sandbox_storage_check, cancellable, error);
+  if (self->store != NULL)
+    store = sandbox_store_ref (self->store);
+  g_mutex_unlock (&self->lock);
+
+  return store;
+}
+
+/* ---- A session */
+
+struct _SandboxKeptSession
+{
+  SandboxStore        *store;
+  SandboxState        *state;
+  SandboxWorkspace    *workspace; /* has the session, with its lease */
+  SandboxWorkspaceMode mode;
+  gboolean             is_new;
+};
+
+SandboxKeptSession *
+sandbox_kept_session_new (SandboxStore         *store,
+                          SandboxCreateOptions *options,
+                          GCancellable         *cancellable,
+                          GError              **error)
+{
+  g_autoptr (SandboxStoreSession) session = NULL;
+  SandboxState       *state = sandbox_create_options_get_state (options);
+  SandboxWorkspace   *workspace = NULL;
+  SandboxKeptSession *self = NULL;
+
+  if (state != NULL)
+    session = sandbox_store_session_attach (store, state, sandbox_storage_check, cancellable, error);
+  else
+    session = sandbox_store_session_new (store, sandbox_create_options_get_template_key (options),
+                                         sandbox_create_options_get_workspace_mode (options),
+                                         sandbox_create_options_get_labels (options),
+                                         sandbox_storage_check, cancellable, error);
+  if (session == NULL)
+    return NULL;
+
+  workspace = sandbox_workspace_new_for_session (session, sandbox_store_get_path (store), error);
+  if (workspace == NULL)
+    {
+      if (state == NULL && !sandbox_store_session_delete (session, NULL, NULL, NULL))
+        g_debug ("A session that nobody has stays");
+      return NULL;
+    }
+
+  self = g_new0 (SandboxKeptSession, 1);
+  self->store = sandbox_store_ref (store);
+  self->state = g_object_ref (sandbox_store_session_get_state (session));
+  self->mode = sandbox_store_session_get_mode (session);
+  self->workspace = workspace;
+  self->is_new = state == NULL;
+  g_steal_pointer (&session); /* the workspace has it */
+
+  return self;
+}
+
+static void
+sandbox_kept_session_release_cb (gpointer data,
+                                 gpointer user_data)
+{
+  SandboxKeptSession *self = data;
+
+  sandbox_kept_session_release (self);
+  g_clear_object (&self->workspace);
+  g_clear_object (&self->state);
+  g_clear_pointer (&self->store, sandbox_store_unref);
+  g_free (self);
+}
+
+void
+sandbox_kept_session_free (SandboxKeptSession *self)
+{
+  /* A lease is given up at once; only what is removed with it takes its time. */
+  if (sandbox_store_is_private (self->store))
+    sandbox_pool_push (sandbox_kept_session_release_cb, self);
+  else
+    sandbox_kept_session_release_cb (self, NULL);
+}
+
+SandboxWorkspace *
+sandbox_kept_session_get_workspace (SandboxKeptSession *self)
+{
+  return self->workspace;
+}
+
+SandboxState *
+sandbox_kept_session_get_state (SandboxKeptSession *self)
+{
+  return self->state;
+}
+
+SandboxWorkspaceMode
+sandbox_kept_session_get_mode (SandboxKeptSession *self)
+{
+  return self->mode;
+}
+
+void
+sandbox_kept_session_release (SandboxKeptSession *self)
+{
+  sandbox_workspace_give_up (self->workspace);
+}
+
+gboolean
+sandbox_kept_session_delete (SandboxKeptSession *self,
+                             GError            **error)
+{
+  g_autoptr (SandboxStoreSession) session = sandbox_workspace_steal_session (self->workspace);
+
+  if (session != NULL)
+    return sandbox_store_session_delete (session, NULL, NULL, error);
+
+  return sandbox_store_delete_session (self->store, self->state, NULL, NULL, error);
+}
+
+void
+sandbox_kept_session_undo (SandboxKeptSession *self)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (!self->is_new)
+    sandbox_kept_session_release (self);
+  else if (!sandbox_kept_session_delete (self, &error))
+    g_debug ("A session that nobody has stays: %s", error->message);
+}
