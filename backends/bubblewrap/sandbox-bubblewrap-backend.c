@@ -14,6 +14,9 @@
 
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
 
+/* In a plan: a workspace that is made, or taken, when the session is created. No path begins so. */
+#define MANAGED "managed"
+
 /**
  * SandboxBubblewrapBackend:
  *
@@ -97,14 +100,13 @@ sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
 }
 
 static gboolean
-sandbox_bubblewrap_backend_check_workspace (gboolean given,
-                                            GError **error)
+sandbox_bubblewrap_backend_get_storage (SandboxBackend *backend,
+                                        guint          *uid,
+                                        guint          *gid)
 {
-  if (!given)
-    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                         "The options name no workspace-path, and this backend keeps no workspaces of its own");
+  sandbox_bubblewrap_identity_get_storage (uid, gid);
 
-  return given;
+  return TRUE;
 }
 
 static gboolean
@@ -119,8 +121,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
   g_autofree char *executable = NULL;
 
-  if (!sandbox_bubblewrap_backend_check_workspace (workspace != NULL, error) ||
-      !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
+  if (!sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
       !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return FALSE;
@@ -215,7 +216,6 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
       .guest_uid = sandbox_profile_get_guest_uid (profile),
       .guest_gid = sandbox_profile_get_guest_gid (profile),
   };
-  g_autoptr (SandboxWorkspace) workspace = NULL;
   g_autoptr (SandboxBubblewrapSources) sources = NULL;
   g_autoptr (SandboxBubblewrapPlan) plan = NULL;
   g_autoptr (GBytes) arguments = NULL;
@@ -223,15 +223,18 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   g_autofree char *executable = NULL;
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
 
-  if (!sandbox_bubblewrap_backend_check_workspace (workspace_path != NULL, error) ||
-      !sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
+  if (!sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
       !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
       (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
     return NULL;
 
-  workspace = sandbox_workspace_new (workspace_path, error);
-  if (workspace == NULL)
-    return NULL;
+  if (workspace_path != NULL)
+    {
+      g_autoptr (SandboxWorkspace) workspace = sandbox_workspace_new (workspace_path, error);
+
+      if (workspace == NULL)
+        return NULL;
+    }
 
   /* The identity is claimed with a session, so here it is the one that commands of a root host usually have. */
   sources = sandbox_bubblewrap_sources_new (profile, workspace_path, sandbox_backend_get_state_directory (backend), NULL,
@@ -240,7 +243,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
     return NULL;
   plan = sandbox_bubblewrap_sources_plan (sources, profile, manner.proc, namespaces.share_network,
                                           geteuid () == 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner.bind,
-                                          workspace_path, error);
+                                          workspace_path != NULL ? workspace_path : MANAGED, error);
   if (plan == NULL)
     return NULL;
 
@@ -391,6 +394,7 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
   backend_class->probe = sandbox_bubblewrap_backend_probe;
   backend_class->create_driver = sandbox_bubblewrap_backend_create_driver;
   backend_class->plan = sandbox_bubblewrap_backend_plan;
+  backend_class->get_storage = sandbox_bubblewrap_backend_get_storage;
 
   /**
    * SandboxBubblewrapBackend:executable:

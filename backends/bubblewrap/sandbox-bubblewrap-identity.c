@@ -18,8 +18,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Ids that no account has: the range that systemd keeps for users made at run time. */
-#define FIRST_ID 61184
+/* Ids that no account has: the range that systemd keeps for users made at run time. The first of them has the files on
+ * disk, and no process ever runs as it; one of the others has each session. */
+#define STORAGE_ID 61184
+#define FIRST_ID (STORAGE_ID + 1)
 #define LAST_ID 65519
 #define CLAIMS_WANTED SANDBOX_BUBBLEWRAP_CLAIMS " has to be a directory that this program can make, or open and write to"
 #define MAP_MAX 340
@@ -396,10 +398,28 @@ sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
 }
 
 void
+sandbox_bubblewrap_identity_get_storage (guint *uid,
+                                         guint *gid)
+{
+  g_autoptr (GArray) uids = geteuid () == 0 ? sandbox_bubblewrap_identity_read_map ("/proc/self/uid_map", NULL) : NULL;
+
+  if (uids == NULL || sandbox_bubblewrap_identity_is_pretended_root (uids))
+    {
+      *uid = geteuid ();
+      *gid = getegid ();
+    }
+  else
+    {
+      *uid = STORAGE_ID;
+      *gid = STORAGE_ID;
+    }
+}
+
+void
 sandbox_bubblewrap_identity_give_away (const char *directory)
 {
   /* Where this is refused, the trial tells what else is. */
-  if (geteuid () == 0 && lchown (directory, FIRST_ID, FIRST_ID) < 0)
+  if (geteuid () == 0 && lchown (directory, STORAGE_ID, STORAGE_ID) < 0)
     g_debug ("“%s” stays root's: %s", directory, g_strerror (errno));
 }
 

@@ -31,6 +31,10 @@ void                       sandbox_bubblewrap_identity_free (SandboxBubblewrapId
 SandboxReportStep *sandbox_bubblewrap_identity_make_step (const SandboxBubblewrapIdentity *self,
                                                           const GError                    *error);
 
+/* Whose the files are that the library keeps: the host's own, or those of a user that nothing runs as. */
+void sandbox_bubblewrap_identity_get_storage (guint *uid,
+                                              guint *gid);
+
 /* Makes the empty @directory of a probe one that is not root's, where this program is root and may: what goes for the
  * workspaces of others is what a probe has to find out. */
 void sandbox_bubblewrap_identity_give_away (const char *directory);

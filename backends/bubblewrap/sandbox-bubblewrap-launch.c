@@ -499,6 +499,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
   int                      sockets[2] = { -1, -1 };
   int                      words[2] = { -1, -1 };
   int                      pid_fd = -1;
+  int                      lock_fd = -1;
   pid_t                    pid = -1;
   gboolean                 spawned = FALSE;
   SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID;
@@ -509,7 +510,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC;
 
   if (!sandbox_workspace_check (self->workspace, error) ||
-      !sandbox_bubblewrap_sources_check (self->sources, error))
+      !sandbox_bubblewrap_sources_check (self->sources, error) ||
+      !sandbox_workspace_lend_alive (self->workspace, &lock_fd, error))
     return NULL;
 
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
@@ -529,6 +531,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
     {
       channel = sandbox_agent_channel_new_take_fd (sockets[0], flags);
       sandbox_agent_channel_take_launcher (channel, pid_fd, words[0]);
+      sandbox_agent_channel_take_lock (channel, &lock_fd);
       if (self->identity->uid != G_MAXUINT)
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);
@@ -541,6 +544,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                  "The sandbox could not be built (step: launcher): %s", g_strerror (errno));
   sandbox_bubblewrap_fd_close (sockets[0]);
   sandbox_bubblewrap_fd_close (words[0]);
+  sandbox_workspace_return_alive (&lock_fd);
 
   return NULL;
 }

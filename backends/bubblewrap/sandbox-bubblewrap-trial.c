@@ -200,9 +200,12 @@ sandbox_bubblewrap_trial_open (GTask        *task,
 {
   SandboxBubblewrapTrial *trial = task_data;
   GError                 *error = NULL;
+  const char             *state_directory = sandbox_workspace_get_state_directory (trial->workspace);
 
-  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile,
-                                                 sandbox_backend_get_state_directory (trial->backend),
+  /* Whatever else is kept for this backend is hidden from commands over a directory of the host's too. */
+  if (state_directory == NULL)
+    state_directory = sandbox_backend_get_state_directory (trial->backend);
+  trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile, state_directory,
                                                  &trial->manner, &trial->identity, &error);
   if (trial->launch == NULL)
     g_task_return_error (task, error);

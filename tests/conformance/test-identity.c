@@ -6,7 +6,8 @@
 #include <sys/file.h>
 
 #define CLAIMS "/run/sandbox-glib"
-#define FIRST_ID 61184
+/* The one before has what is stored, and nobody else. */
+#define FIRST_ID 61185
 #define LAST_ID 65519
 /* A user with nothing to do with any workspace */
 #define OTHER_ID 12345
