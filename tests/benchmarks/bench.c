@@ -70,6 +70,8 @@ struct _Bench
   GPtrArray      *bare_argv;
   int             bare_fds[SANDBOX_BUBBLEWRAP_FD_SLOTS];
   BenchHost       hosts[2]; /* without and with a heap */
+  SandboxBackend *store;    /* whose sessions are kept, in a directory of its own */
+  SandboxState   *idle;     /* of one that has been stopped */
 };
 
 static double
@@ -140,6 +142,64 @@ bench_run (Bench *self)
   result = sandbox_session_run (self->session, self->command, NULL, &error);
   end = bench_now ();
   bench_check (result != NULL && sandbox_result_check (result, &error), "run", error);
+
+  return end - begin;
+}
+
+/* ---- A session that lasts ---------------------------------------------------------------------------------------- */
+
+static void
+bench_make_idle (Bench *self)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *state = g_build_filename (self->directory, "state", NULL);
+
+  self->store = sandbox_registry_create_backend (sandbox_registry_get_default (), "bubblewrap", state, &error);
+  bench_check (self->store != NULL, "the backend", error);
+  handle = sandbox_backend_create (self->store, options, NULL, &error);
+  bench_check (handle != NULL, "a session that is kept", error);
+  self->idle = sandbox_handle_capture_state (handle, &error);
+  bench_check (sandbox_handle_stop (handle, NULL, &error), "stop", error);
+}
+
+static void
+bench_remove_idle (Bench *self)
+{
+  g_autofree char         *state = g_build_filename (self->directory, "state", NULL);
+  g_autofree char         *backend = g_build_filename (state, "bubblewrap", NULL);
+  static const char *const names[] = { "templates", "sessions", "aside" };
+  g_autoptr (GError) error = NULL;
+
+  bench_check (sandbox_backend_delete_session (self->store, self->idle, NULL, &error), "delete_session", error);
+  g_clear_object (&self->idle);
+  g_clear_object (&self->store);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *path = g_build_filename (backend, names[i], NULL);
+
+      rmdir (path);
+    }
+  rmdir (backend);
+  rmdir (state);
+}
+
+/* Until commands can run in it: which one has. */
+static double
+bench_attach (Bench *self)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+  double begin = bench_now ();
+  double end = 0;
+
+  sandbox_create_options_set_state (options, self->idle);
+  handle = sandbox_backend_create (self->store, options, NULL, &error);
+  end = bench_now ();
+  bench_check (handle != NULL, "attach", error);
+  bench_check (sandbox_handle_stop (handle, NULL, &error), "stop", error);
 
   return end - begin;
 }
@@ -553,6 +613,7 @@ static BenchRow rows[] = {
   { "posix-spawn-true", NULL, bench_spawn, 1, 0, 0 },
   { "run-true-bare-bwrap", "posix-spawn-true", bench_bare, 1, 0, 0 },
   { "run-true-one-bwrap", "run-true-bare-bwrap", bench_run, 1, 1.25, 0 },
+  { "attach-idle", "run-true-bare-bwrap", bench_attach, 1, 1.2, 0 },
   { "run-true-small-host", NULL, bench_run_small_host, 1, 0, 0 },
   { "run-true-large-host", "run-true-small-host", bench_run_large_host, 1, 1.15, 0 },
   { "read-1k-bare", NULL, bench_read_bare, FILE_CALLS_PER_ROUND, 0, 0 },
@@ -795,6 +856,7 @@ main (int    argc,
   bench_prepare_bare (&self);
   self.content = g_bytes_new (content, sizeof content);
   bench_fill_workspace (&self, (const char *const *) remaining);
+  bench_make_idle (&self);
   if (bench_needs_hosts ((const char *const *) remaining))
     {
       bench_start_host (&self, &self.hosts[0], argv[0], 0);
@@ -817,6 +879,7 @@ main (int    argc,
       bench_end_host (&self.hosts[0]);
       bench_end_host (&self.hosts[1]);
     }
+  bench_remove_idle (&self);
   bench_empty_workspace (&self);
   bench_close_session (&self);
   rmdir (directory);
