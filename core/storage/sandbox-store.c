@@ -389,11 +389,16 @@ sandbox_store_work_lock (SandboxStoreWork *self,
     return FALSE;
 
   /* A collector may have found it before it was locked, and takes it for one of the dead. */
-  if (sandbox_lease_lock (self->lock, F_WRLCK) && fstat (self->lock, &st) == 0 && st.st_nlink > 0)
+  if (!sandbox_lease_lock (self->lock, F_WRLCK))
+    errsv = errno == EAGAIN ? EEXIST : errno;
+  else if (fstat (self->lock, &st) < 0)
+    errsv = errno;
+  else if (st.st_nlink == 0)
+    errsv = EEXIST;
+  else
     return TRUE;
-  errsv = errno;
   sandbox_fork_close (&self->lock);
-  errno = errsv == EAGAIN || errsv == 0 ? EEXIST : errsv;
+  errno = errsv;
 
   return FALSE;
 }
