@@ -20,10 +20,10 @@ PLACES = {
     'command-uid': r'\d+',
     'directory': r'/\S+/sandbox-commands-\w+',
     'hex': '[0-9a-f]{12}',
+    'id': '[0-9a-f]{64}',
     'language': r'(?:C|Python|JavaScript)',
     'manner': r'(?:callbacks|promises)',
     'number': r'\d+',
-    'state': r'\{.*"session-id":.*\}',
     'thousands': r'\d{4,}',
     'uid': str(os.getuid()),
 }
