@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The examples of README.md do what it says: check-readme.py README.md
 
-Each is taken out of the page, given a workspace of its own instead of /srv/project, built with the command that stands
-under it if it is C, and run. What it prints is the listing of the workspace.
+Each is taken out of the page, given directories of its own instead of /srv/project and /srv/sandboxes, built with the command
+that stands under it if it is C, and run. What it prints is the listing of the workspace, and the state of the session.
 """
 
 import os
@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-WORKSPACE = '/srv/project'
+PROJECT = '/srv/project'
+STATE_DIRECTORY = '/srv/sandboxes'
 BUILD = 'cc list.c $(pkg-config --cflags --libs sandbox-glib-1.0)'
 RUN = {
     'c': ('list.c', f'{BUILD} && ./a.out'),
@@ -23,7 +24,7 @@ RUN = {
 
 
 def example(text, language):
-    blocks = [block for block in re.findall(rf'^```{language}\n(.*?)^```$', text, re.MULTILINE | re.DOTALL) if WORKSPACE in block]
+    blocks = [block for block in re.findall(rf'^```{language}\n(.*?)^```$', text, re.MULTILINE | re.DOTALL) if PROJECT in block]
     if len(blocks) != 1:
         raise ValueError(f'{len(blocks)} examples in {language}')
     return blocks[0]
@@ -32,13 +33,15 @@ def example(text, language):
 def run(text, language):
     name, command = RUN[language]
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(folder) / 'project'
-        workspace.mkdir()
-        (workspace / 'a file').write_text('content')
-        (Path(folder) / name).write_text(example(text, language).replace(WORKSPACE, str(workspace)))
+        project = Path(folder) / 'project'
+        project.mkdir()
+        (project / 'a file').write_text('content')
+        (Path(folder) / name).write_text(
+            example(text, language).replace(PROJECT, str(project)).replace(STATE_DIRECTORY, f'{folder}/sandboxes'))
         done = subprocess.run(command, shell=True, cwd=folder, env=os.environ, timeout=60,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    ok = done.returncode == 0 and re.search(r'^-rw.* a file$', done.stdout, re.MULTILINE)
+    ok = (done.returncode == 0 and re.search(r'^-rw.* a file$', done.stdout, re.MULTILINE) and
+          re.search(r'^  "session-id" : "[0-9a-f]{64}",$', done.stdout, re.MULTILINE))
     if not ok:
         print(''.join(f'# {line}\n' for line in [f'exit {done.returncode}', *done.stdout.splitlines()]), end='')
     return bool(ok)
