@@ -13,7 +13,6 @@
 #include "sandbox-error-private.h"
 #include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
-#include "sandbox-owner-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-template-private.h"
 
@@ -29,6 +28,7 @@ typedef struct
   SandboxStore         *store;
   const char           *name;
   GPtrArray            *entries; /* of the set */
+  SandboxStorePlace     source;  /* in the directory of the host that was read last */
   int                   tree;    /* -1 while nothing is written */
   JsonBuilder          *json;    /* with it */
   guint64               total;
@@ -132,18 +132,30 @@ sandbox_store_read (int                   source,
 
 /* Opens the host's file of an entry; what was a regular file may be something else by now. */
 static int
-sandbox_store_open_source (const SandboxFileEntry *entry,
-                           GError                **error)
+sandbox_store_writer_open_source (SandboxStoreWriter     *self,
+                                  const SandboxFileEntry *entry,
+                                  GError                **error)
 {
+  const int directory = sandbox_file_entry_get_directory (entry);
   g_auto (SandboxFd) fd = -1;
-  g_autofree char *shown = NULL;
-  struct stat      st;
+  const char *name = NULL;
+  struct stat st;
+  int         at;
 
-  if (sandbox_file_entry_get_directory (entry) >= 0)
-    return sandbox_contained_open_file (sandbox_file_entry_get_directory (entry), entry->source_path, "read", &st, error);
+  if (directory >= 0)
+    {
+      if (directory != self->source.top)
+        {
+          sandbox_store_place_clear (&self->source);
+          self->source.top = directory;
+        }
+      at = sandbox_store_place_open (&self->source, entry->source_path, &name);
+      fd = at >= 0 ? sandbox_contained_open_file (at, name, "read", &st, NULL) : -1;
+      /* Once more by the whole path, for the message */
+      return fd >= 0 ? g_steal_fd (&fd) : sandbox_contained_open_file (directory, entry->source_path, "read", &st, error);
+    }
 
   /* Looked at before it is opened, and again after. */
-  shown = sandbox_contained_display (entry->source_path);
   errno = 0;
   if (stat (entry->source_path, &st) == 0 && S_ISREG (st.st_mode))
     fd = open (entry->source_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -151,12 +163,23 @@ sandbox_store_open_source (const SandboxFileEntry *entry,
     errno = EINVAL;
   if (fd < 0 || fstat (fd, &st) < 0 || !S_ISREG (st.st_mode))
     {
-      sandbox_set_error_from_errno (error, errno, "Cannot read “%s” as a regular file", shown);
+      int              errsv = errno;
+      g_autofree char *shown = sandbox_contained_display (entry->source_path);
+
+      sandbox_set_error_from_errno (error, errsv, "Cannot read “%s” as a regular file", shown);
       return -1;
     }
 
   return g_steal_fd (&fd);
 }
+
+static void
+sandbox_store_writer_clear (SandboxStoreWriter *self)
+{
+  sandbox_store_place_clear (&self->source);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxStoreWriter, sandbox_store_writer_clear)
 
 static void
 sandbox_store_writer_tell (SandboxStoreWriter *self,
@@ -201,7 +224,10 @@ sandbox_store_writer_fail (SandboxStoreWriter *self,
   return FALSE;
 }
 
-/* Makes the entry, which nothing else is in the way of, for its owner. A descriptor of a file goes to *@fd. By errno. */
+/* Makes the entry, which nothing else is in the way of. A descriptor of a file goes to *@fd. By errno.
+ *
+ * A root host makes it as root and gives it away: working as the owner, in turns with reading as what the host is, takes
+ * longer than all else together. Nobody else gets at what is aside. */
 static gboolean
 sandbox_store_writer_make (SandboxStoreWriter     *self,
                            const SandboxFileEntry *entry,
@@ -211,6 +237,7 @@ sandbox_store_writer_make (SandboxStoreWriter     *self,
   const char      *name = NULL;
   int              at = sandbox_store_place_open (place, entry->path, &name);
   g_autofree char *target = NULL;
+  guint            uid, gid;
 
   if (at < 0)
     return FALSE;
@@ -218,19 +245,28 @@ sandbox_store_writer_make (SandboxStoreWriter     *self,
   switch (entry->kind)
     {
     case SANDBOX_FILE_KIND_DIRECTORY:
-      return sandbox_contained_make_directory_at (at, name);
+      if (!sandbox_contained_make_directory_at (at, name))
+        return FALSE;
+      break;
 
     case SANDBOX_FILE_KIND_LINK:
       target = g_strndup (g_bytes_get_data (entry->bytes, NULL), g_bytes_get_size (entry->bytes));
-      return symlinkat (target, at, name) == 0;
+      if (symlinkat (target, at, name) < 0)
+        return FALSE;
+      break;
 
     case SANDBOX_FILE_KIND_FILE:
     case SANDBOX_FILE_KIND_EXECUTABLE:
       *fd = sandbox_store_make_file (at, name, sandbox_store_get_mode (entry->kind));
-      return *fd >= 0;
+      if (*fd < 0)
+        return FALSE;
+      break;
     }
+  if (geteuid () != 0)
+    return TRUE;
+  sandbox_store_get_owner (self->store, &uid, &gid);
 
-  g_return_val_if_reached (FALSE);
+  return *fd >= 0 ? fchown (*fd, uid, gid) == 0 : fchownat (at, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static void
@@ -270,26 +306,14 @@ sandbox_store_writer_put (SandboxStoreWriter     *self,
   if (errsv != 0)
     return sandbox_store_writer_fail (self, entry->path, errsv, error);
 
-  /* As what the host is, and not as the owner of the template. */
   if (has_digest && entry->bytes == NULL)
     {
-      source = sandbox_store_open_source (entry, error);
+      source = sandbox_store_writer_open_source (self, entry, error);
       if (source < 0)
         return FALSE;
     }
-  if (self->tree >= 0)
-    {
-      g_auto (SandboxOwner) owner = { FALSE };
-      guint    uid, gid;
-      gboolean made;
-
-      sandbox_store_get_owner (self->store, &uid, &gid);
-      if (!sandbox_owner_enter (&owner, uid, gid, error))
-        return FALSE;
-      made = sandbox_store_writer_make (self, entry, place, &target);
-      if (!made)
-        return sandbox_store_writer_fail (self, entry->path, errno, error);
-    }
+  if (self->tree >= 0 && !sandbox_store_writer_make (self, entry, place, &target))
+    return sandbox_store_writer_fail (self, entry->path, errno, error);
   if (has_digest && !sandbox_store_read (source, entry->bytes, target, &self->total, sandbox_store_writer_check_cb, self, digest))
     return sandbox_store_writer_fail (self, entry->path, errno, error);
   if (target >= 0 && close (g_steal_fd (&target)) < 0 && errno != EINTR)
@@ -491,7 +515,7 @@ sandbox_store_prewarm (SandboxStore         *self,
   g_autoptr (SandboxStoreWork) work = NULL;
   g_autofree char *key = NULL;
   g_autoptr (GError) failure = NULL;
-  SandboxStoreWriter writer = { NULL };
+  g_auto (SandboxStoreWriter) writer = { .source = { -1, NULL, -1 }, .tree = -1 };
 
   if (!sandbox_store_check_name (name, error) || !sandbox_file_set_validate (files, error))
     return NULL;
@@ -500,7 +524,6 @@ sandbox_store_prewarm (SandboxStore         *self,
   writer.store = self;
   writer.name = name;
   writer.entries = entries;
-  writer.tree = -1;
   writer.told = g_get_monotonic_time ();
   writer.check = check;
   writer.progress = progress;
