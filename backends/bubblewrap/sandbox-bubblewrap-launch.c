@@ -267,6 +267,28 @@ sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch *self,
   return self->identity != NULL;
 }
 
+/* How the workspace gets there. One that the library keeps is in directories which the host alone may search, and so bwrap
+ * cannot come to it as somebody else, with mapped owners or without. */
+static gboolean
+sandbox_bubblewrap_launch_choose_bind (SandboxBubblewrapLaunch *self,
+                                       GError                 **error)
+{
+  g_auto (SandboxBubblewrapFd) mount_fd = -1;
+
+  if (self->identity->unmapped == NULL || sandbox_workspace_get_state_directory (self->workspace) == NULL)
+    {
+      self->workspace_bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : self->manner.bind;
+      return TRUE;
+    }
+
+  self->workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+  mount_fd = sandbox_bubblewrap_identity_mount (-1, self->workspace_fd, FALSE, error);
+  if (mount_fd < 0)
+    g_prefix_error (error, "A workspace that this library keeps needs CAP_SYS_ADMIN, or a program that is not root; one given as workspace-path does not: ");
+
+  return mount_fd >= 0;
+}
+
 SandboxBubblewrapLaunch *
 sandbox_bubblewrap_launch_new (const char                    *executable,
                                SandboxWorkspace              *workspace,
@@ -311,8 +333,8 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       sandbox_bubblewrap_launch_fail_files (error);
       return NULL;
     }
-  self->workspace_bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner->bind;
-  if (!sandbox_bubblewrap_launch_make_arguments (self, profile, error))
+  if (!sandbox_bubblewrap_launch_choose_bind (self, error) ||
+      !sandbox_bubblewrap_launch_make_arguments (self, profile, error))
     return NULL;
   self->workspace_device = info.st_dev;
   self->workspace_inode = info.st_ino;

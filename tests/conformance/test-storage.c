@@ -596,6 +596,79 @@ test_killed_host (Storage      *self,
   assert_stored (self, 0, 0);
 }
 
+/* What another process does, see below: one session, of which it tells who the commands are or what is wrong. */
+static int
+try_once (const char *state_directory)
+{
+  g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+  g_autoptr (SandboxBackend) backend = sandbox_registry_create_backend (registry, "bubblewrap", state_directory, NULL);
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+
+  handle = create (backend, NULL, NULL, &error);
+  if (handle == NULL)
+    printf ("%d %s\n", error->code, error->message);
+  else
+    {
+      assert_sh (handle, "echo a >b && stat -c %u b && cat b", "1000\na\n");
+      printf ("%u\n", find_uid (handle));
+      delete (handle);
+    }
+
+  return 0;
+}
+
+/* What try_once () tells below a script, which has the mounts for itself; $1 is a directory that it can use. */
+static char *
+try_below (Storage    *self,
+           const char *script)
+{
+  g_autofree char  *place = g_build_filename (self->top, "place", NULL);
+  g_autofree char  *self_path = g_file_read_link ("/proc/self/exe", NULL);
+  const char *const argv[] = { "/usr/bin/unshare", "--mount", "/bin/sh", "-c", script, "sh", place, self_path, "--once", NULL };
+  g_autoptr (GError) error = NULL;
+  char *output = NULL;
+  int   status = -1;
+
+  g_assert_cmpint (g_mkdir (place, 0755), ==, 0);
+  g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, &output, NULL, &status, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (status, ==, 0);
+
+  return output;
+}
+
+static void
+test_without_rights (Storage      *self,
+                     gconstpointer unused)
+{
+  g_autofree char *told = try_below (self, "exec setpriv --bounding-set -sys_admin \"$2\" \"$3\" \"$1/state\"");
+  g_autofree char *code = g_strdup_printf ("%d ", SANDBOX_ERROR_UNAVAILABLE);
+  g_autofree char *sessions = g_build_filename (self->top, "place", "state", "bubblewrap", "sessions", NULL);
+
+  g_test_summary ("Root of a container that may not mount anything is told so, with what to do, and nothing stays");
+
+  g_assert_true (g_str_has_prefix (told, code));
+  g_assert_nonnull (strstr (told, "CAP_SYS_ADMIN"));
+  g_assert_nonnull (strstr (told, "workspace-path"));
+  g_assert_cmpuint (test_count_entries (sessions), ==, 0);
+}
+
+static void
+test_unmapped (Storage      *self,
+               gconstpointer unused)
+{
+  g_autofree char *told = try_below (self, "mount -t tmpfs none \"$1\" && cd \"$1\" && mkdir lower upper work merged && "
+                                           "mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work merged && "
+                                           "exec \"$2\" \"$3\" \"$1/merged/state\"");
+  guint64          uid = g_ascii_strtoull (told, NULL, 10);
+
+  g_test_summary ("Where no owners can be mapped, as on a container's own root, commands run as whom the files belong to, never as root");
+
+  if (uid < STORAGE_ID || uid > LAST_ID)
+    g_error ("%s", told);
+}
+
 static void
 test_stop_frees (Storage      *self,
                  gconstpointer unused)
@@ -604,7 +677,7 @@ test_stop_frees (Storage      *self,
   g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
   g_autoptr (SandboxState) state = capture (handle);
 
-  g_test_summary ("Two objects of one state directory hand a session to and fro, with commands that live when it is stopped");
+  g_test_summary ("Two objects of one state directory hand a session back and forth, with commands that live when it is stopped");
 
   for (guint i = 0; i < 10; i++)
     {
@@ -651,6 +724,9 @@ main (int    argc,
   if (argc == 4 && g_str_equal (argv[1], "--host"))
     return be_a_host (argv[2], argv[3]);
 
+  if (argc == 3 && g_str_equal (argv[1], "--once"))
+    return try_once (argv[2]);
+
   g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/storage/subprocess/come-back", test_come_back);
@@ -664,6 +740,11 @@ main (int    argc,
   ADD ("/killed-host", test_killed_host);
   ADD ("/stop-frees", test_stop_frees);
   ADD ("/private", test_private);
+  if (geteuid () == 0)
+    {
+      ADD ("/root/without-rights", test_without_rights);
+      ADD ("/root/unmapped", test_unmapped);
+    }
 
   return g_test_run ();
 }

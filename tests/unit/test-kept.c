@@ -1007,6 +1007,68 @@ test_attach_cancelled (Kept         *self,
   delete (next);
 }
 
+static void
+test_full_disk (Kept         *self,
+                gconstpointer unused)
+{
+  Fixture          place = { .inside = self->top, .root = -1 };
+  g_autofree char *disk = g_build_filename (self->top, "disk", NULL);
+  g_autofree char *large = g_strnfill (150 * 1024, 'x');
+  g_autoptr (SandboxFileSet) files = sandbox_file_set_new ();
+  g_autoptr (SandboxTemplate) made = NULL;
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (SandboxHandle) next = NULL;
+  g_autoptr (SandboxHandle) copy = NULL;
+  g_autoptr (SandboxState) state = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Case 108: on a full disk nothing of a new session stays, and those that are there can be stopped, had again and deleted");
+
+  if (!g_test_subprocess ())
+    {
+      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+      g_test_trap_assert_passed ();
+      return;
+    }
+
+  g_assert_cmpint (g_mkdir (disk, 0700), ==, 0);
+  guest_enter_mount_namespace (&place);
+  close (place.root);
+  g_assert_cmpint (mount ("tmpfs", disk, "tmpfs", 0, "size=320k,mode=0700"), ==, 0);
+  g_clear_object (&self->backend);
+  g_free (self->state);
+  self->state = g_build_filename (disk, "state", NULL);
+  self->backend = new_backend (self->state);
+  self->kept = (KeptBackend *) self->backend;
+
+  add_text (files, "large", large);
+  made = sandbox_backend_prewarm (self->backend, "large", files, NULL, &error);
+  g_assert_no_error (error);
+  handle = create_ok (self->backend, NULL, NULL);
+  write_text (handle, "a", "old");
+  write_text (handle, "more", large);
+  refuse (self->backend, sandbox_template_get_key (made), NULL, SANDBOX_ERROR_LIMIT);
+  assert_stored (self, 1, 1);
+  g_assert_false (sandbox_session_write_text (sandbox_handle_get_session (handle), "a", large, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+  g_clear_error (&error);
+  assert_text (handle, "a", "old");
+
+  state = capture (handle);
+  stop (handle);
+  next = create_ok (self->backend, NULL, state);
+  assert_text (next, "a", "old");
+  delete (next);
+  copy = create_ok (self->backend, sandbox_template_get_key (made), NULL);
+  delete (copy);
+  assert_stored (self, 1, 0);
+
+  /* What was to be warmed up has not been, in here. */
+  g_clear_object (&self->kept->workspace);
+  self->n_descriptors = G_MAXINT;
+  g_assert_cmpint (umount2 (disk, MNT_DETACH), ==, 0);
+}
+
 /* A backend that answers a session that nobody waits for any more */
 static void
 test_late_answer (Kept         *self,
@@ -1267,7 +1329,9 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, NULL);
 
-  warm_up ();
+  /* Not in a process that is to enter a namespace, which one with threads cannot. */
+  if (!g_test_subprocess ())
+    warm_up ();
   ADD ("/life", test_life);
   ADD ("/empty", test_empty);
   ADD ("/not-supported", test_not_supported);
@@ -1285,6 +1349,7 @@ main (int    argc,
   ADD ("/create-fails", test_create_fails);
   ADD ("/create-cancelled", test_create_cancelled);
   ADD ("/attach-cancelled", test_attach_cancelled);
+  ADD ("/full-disk", test_full_disk);
   ADD ("/late-answer", test_late_answer);
   ADD ("/open-stream", test_open_stream);
   ADD ("/modes", test_modes);
