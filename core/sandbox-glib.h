@@ -6,6 +6,7 @@
 #include "sandbox-enums.h"
 
 #include "sandbox-error.h"
+#include "sandbox-fork.h"
 #include "sandbox-program.h"
 #include "sandbox-version-macros.h"
 #include "sandbox-worker.h"

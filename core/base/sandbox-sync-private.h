@@ -25,6 +25,7 @@ struct _SandboxSync
   GAsyncResult      *result;
   SandboxDispatcher *dispatcher;
   SandboxSync       *outer;
+  guint              generation;
 };
 
 #define SANDBOX_SYNC_INIT \

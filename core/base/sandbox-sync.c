@@ -2,9 +2,12 @@
 
 #include "sandbox-sync-private.h"
 
+#include "sandbox-fork-private.h"
+
 /* The innermost synchronous call of this thread, and one context kept for the next. */
 static GPrivate innermost;
 static GPrivate spare = G_PRIVATE_INIT ((GDestroyNotify) g_main_context_unref);
+static GPrivate spare_generation; /* GUINT_TO_POINTER () */
 
 struct _SandboxDispatcher
 {
@@ -91,16 +94,31 @@ sandbox_dispatcher_leave (SandboxDispatcher *self,
   g_mutex_unlock (&self->lock);
 }
 
+/* What wakes a context up is shared with the process from which this one was forked: whoever runs it here might swallow
+ * the word that a call there waits for. */
+static GMainContext *
+sandbox_sync_take_context (void)
+{
+  GMainContext *context = g_private_get (&spare);
+
+  if (context == NULL)
+    return g_main_context_new ();
+
+  g_private_set (&spare, NULL);
+  if (!sandbox_fork_is_past (GPOINTER_TO_UINT (g_private_get (&spare_generation))))
+    return context;
+  g_main_context_unref (context);
+
+  return g_main_context_new ();
+}
+
 void
 sandbox_sync_begin (SandboxSync       *self,
                     SandboxDispatcher *dispatcher)
 {
   self->result = NULL;
-  self->context = g_private_get (&spare);
-  if (self->context != NULL)
-    g_private_set (&spare, NULL);
-  else
-    self->context = g_main_context_new ();
+  self->generation = sandbox_fork_get_generation ();
+  self->context = sandbox_sync_take_context ();
 
   self->outer = g_private_get (&innermost);
   self->host = g_main_context_get_thread_default ();
@@ -127,7 +145,8 @@ sandbox_sync_cb (GObject      *source,
 GAsyncResult *
 sandbox_sync_wait (SandboxSync *self)
 {
-  while (self->result == NULL)
+  /* A child that was forked below this call, and comes back to it, waits for nothing. */
+  while (self->result == NULL && !sandbox_fork_is_past (self->generation))
     g_main_context_iteration (self->context, TRUE);
 
   return self->result;
@@ -142,13 +161,16 @@ sandbox_sync_end (SandboxSync *self)
   g_clear_object (&self->result);
   if (self->dispatcher != NULL)
     sandbox_dispatcher_leave (self->dispatcher, self->context);
-  while (g_main_context_iteration (self->context, FALSE))
+  while (!sandbox_fork_is_past (self->generation) && g_main_context_iteration (self->context, FALSE))
     ;
 
   g_private_set (&innermost, self->outer);
   g_main_context_pop_thread_default (self->context);
-  if (g_private_get (&spare) == NULL)
-    g_private_set (&spare, self->context);
+  if (g_private_get (&spare) == NULL && !sandbox_fork_is_past (self->generation))
+    {
+      g_private_set (&spare, self->context);
+      g_private_set (&spare_generation, GUINT_TO_POINTER (self->generation));
+    }
   else
     g_main_context_unref (self->context);
   self->context = NULL;

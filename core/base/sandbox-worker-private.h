@@ -14,6 +14,12 @@ void sandbox_worker_invoke (GSourceFunc    func,
 
 gboolean sandbox_worker_is_current (void);
 
+/* Around a fork: waits until the worker is in between two things, where it holds no lock of anybody's, and keeps it
+ * there. After the first of them nobody may get at the worker or the pool before the second, or the third. */
+void sandbox_worker_pause (void);
+void sandbox_worker_resume (void);
+void sandbox_worker_resume_in_child (void);
+
 /* A source of the worker, attached: calls @func when @fd can be read or has ended. */
 GSource *sandbox_worker_watch_fd (int               fd,
                                   GUnixFDSourceFunc func,

@@ -4,7 +4,70 @@
 
 #include <signal.h>
 
+#include "sandbox-fork-private.h"
+
 #define POOL_THREADS 4
+/* What the worker runs is short. Should it wait for a lock of the host's that the forking thread has, such as the one
+ * of an interpreter, then the fork comes first. */
+#define PAUSE_LIMIT_US (250 * 1000)
+
+/* Threads do not come along when the host forks: a child gets others when it needs them, and what these had in
+ * their hands stays as it was in between two things. */
+static GMutex        lock; /* guards what follows; held by who forks */
+static GCond         idle;
+static GMainContext *worker; /* read without the lock too */
+static GThread      *busy;   /* the worker, while it does not wait */
+static GAsyncQueue  *jobs;
+static guint         n_pool_threads;
+
+static int
+sandbox_worker_poll (GPollFD *fds,
+                     guint    n_fds,
+                     int      timeout)
+{
+  GThread *self = g_thread_self ();
+  int      n_ready = 0;
+
+  g_mutex_lock (&lock);
+  busy = NULL;
+  g_cond_broadcast (&idle);
+  g_mutex_unlock (&lock);
+
+  n_ready = g_poll (fds, n_fds, timeout);
+
+  /* Here it stays while there is a fork. */
+  g_mutex_lock (&lock);
+  busy = self;
+  g_mutex_unlock (&lock);
+
+  return n_ready;
+}
+
+void
+sandbox_worker_pause (void)
+{
+  gint64 end = g_get_monotonic_time () + PAUSE_LIMIT_US;
+
+  g_mutex_lock (&lock);
+  while (busy != NULL && busy != g_thread_self () && g_cond_wait_until (&idle, &lock, end))
+    ;
+}
+
+void
+sandbox_worker_resume (void)
+{
+  g_mutex_unlock (&lock);
+}
+
+void
+sandbox_worker_resume_in_child (void)
+{
+  g_atomic_pointer_set (&worker, NULL);
+  busy = NULL;
+  jobs = NULL;
+  n_pool_threads = 0;
+  g_mutex_unlock (&lock);
+}
 
 static gpointer
 sandbox_worker_thread (gpointer data)
@@ -30,7 +93,8 @@ sandbox_worker_thread (gpointer data)
  * Whatever must outlive the call that starts it (a child watch, a timer, a socket) belongs there:
  * below a synchronous call the thread-default context is a private one that ends with the call.
  * The thread starts at the first use and lives as long as the process; what is attached must never
- * block, touch files, or run code of a host in another language.
+ * block, touch files, or run code of a host in another language. A child that is forked from the process
+ * gets a context and a thread of its own, at the first use there.
  *
  * Returns: (transfer none): the context
  *
@@ -39,15 +103,23 @@ sandbox_worker_thread (gpointer data)
 GMainContext *
 sandbox_get_worker_context (void)
 {
-  static GMainContext *context = NULL;
+  GMainContext *context = g_atomic_pointer_get (&worker);
 
-  if (g_once_init_enter (&context))
+  if (context != NULL)
+    return context;
+
+  sandbox_fork_get_generation ();
+  g_mutex_lock (&lock);
+  context = worker;
+  if (context == NULL)
     {
-      GMainContext *made = g_main_context_new ();
-
-      g_thread_unref (g_thread_new ("sandbox-worker", sandbox_worker_thread, made));
-      g_once_init_leave (&context, made);
+      context = g_main_context_new ();
+      g_main_context_set_poll_func (context, sandbox_worker_poll);
+      busy = g_thread_new ("sandbox-worker", sandbox_worker_thread, context);
+      g_thread_unref (busy);
+      g_atomic_pointer_set (&worker, context);
     }
+  g_mutex_unlock (&lock);
 
   return context;
 }
@@ -89,27 +161,43 @@ typedef struct
   gpointer data;
 } PoolJob;
 
-static void
-sandbox_pool_run (gpointer data,
-                  gpointer user_data)
+static gpointer
+sandbox_pool_thread (gpointer data)
 {
-  g_autofree PoolJob *job = data;
+  GAsyncQueue *queue = data;
 
-  job->func (job->data, NULL);
+  for (;;)
+    {
+      g_autofree PoolJob *job = g_async_queue_pop (queue);
+
+      job->func (job->data, NULL);
+    }
+
+  return NULL;
 }
 
+/* Not a pool of GLib's: its idle threads serve every pool of the process, and a child waits for them in vain. */
 void
 sandbox_pool_push (GFunc    func,
                    gpointer data)
 {
-  static GThreadPool *pool = NULL;
-  PoolJob            *job = g_new (PoolJob, 1);
-
-  if (g_once_init_enter (&pool))
-    g_once_init_leave (&pool, g_thread_pool_new (sandbox_pool_run, NULL, POOL_THREADS, FALSE, NULL));
+  PoolJob *job = g_new (PoolJob, 1);
+  GThread *thread = NULL;
 
   job->func = func;
   job->data = data;
+
+  sandbox_fork_get_generation ();
+  g_mutex_lock (&lock);
+  if (jobs == NULL)
+    jobs = g_async_queue_new ();
+  g_async_queue_push (jobs, job);
   /* A thread that cannot be started leaves the job queued for the ones that run. */
-  g_thread_pool_push (pool, job, NULL);
+  if (n_pool_threads < POOL_THREADS && g_async_queue_length (jobs) > 0 &&
+      (thread = g_thread_try_new ("sandbox-pool", sandbox_pool_thread, jobs, NULL)) != NULL)
+    {
+      n_pool_threads++;
+      g_thread_unref (thread);
+    }
+  g_mutex_unlock (&lock);
 }
