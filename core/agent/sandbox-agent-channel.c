@@ -39,7 +39,7 @@ struct _SandboxAgentChannel
 {
   GObject parent_instance;
 
-  int                      socket_fd;
+  int                      socket_fd; /* like the pidfd and what it says, gone in a forked child */
   SandboxAgentChannelFlags flags;
   char                    *workspace_target;
   guint64                  workspace_device;
@@ -147,8 +147,8 @@ sandbox_agent_channel_finalize (GObject *object)
 {
   SandboxAgentChannel *self = SANDBOX_AGENT_CHANNEL (object);
 
-  sandbox_clear_fd (&self->socket_fd);
-  sandbox_clear_fd (&self->words_fd);
+  sandbox_fork_close (&self->socket_fd);
+  sandbox_fork_close (&self->words_fd);
   sandbox_fork_close (&self->lock_fd);
   g_array_unref (self->mounts);
   g_free (self->workspace_target);
@@ -156,14 +156,17 @@ sandbox_agent_channel_finalize (GObject *object)
   /* Nobody waits for the launcher any more, but our child has to be reaped. */
   if (self->launcher_fd >= 0 && self->launcher_end.si_pid == 0)
     {
-      int launcher_fd = g_steal_fd (&self->launcher_fd);
       g_autoptr (GSource) source = NULL;
+      int launcher_fd;
 
+      sandbox_fork_lock ();
+      launcher_fd = sandbox_fork_steal (&self->launcher_fd);
+      sandbox_fork_unlock ();
       sandbox_agent_channel_kill_launcher (launcher_fd);
       source = sandbox_worker_watch_fd (launcher_fd, sandbox_agent_channel_reap_cb,
                                         GINT_TO_POINTER (launcher_fd), sandbox_agent_channel_close_cb);
     }
-  sandbox_clear_fd (&self->launcher_fd);
+  sandbox_fork_close (&self->launcher_fd);
 
   G_OBJECT_CLASS (sandbox_agent_channel_parent_class)->finalize (object);
 }
@@ -208,8 +211,11 @@ sandbox_agent_channel_new_take_fd (int                      socket_fd,
   g_return_val_if_fail (socket_fd >= 0, NULL);
 
   self = g_object_new (SANDBOX_TYPE_AGENT_CHANNEL, NULL);
-  self->socket_fd = socket_fd;
   self->flags = flags;
+  sandbox_fork_lock ();
+  self->socket_fd = socket_fd;
+  sandbox_fork_watch (&self->socket_fd);
+  sandbox_fork_unlock ();
 
   return self;
 }
@@ -293,8 +299,12 @@ sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
   g_return_if_fail (pid_fd >= 0);
   g_return_if_fail (self->launcher_fd < 0);
 
+  sandbox_fork_lock ();
   self->launcher_fd = pid_fd;
   self->words_fd = words_fd;
+  sandbox_fork_watch (&self->launcher_fd);
+  sandbox_fork_watch (&self->words_fd);
+  sandbox_fork_unlock ();
 }
 
 /**

@@ -6,6 +6,7 @@
 #include "sandbox-agent-protocol.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-pipe-stream-private.h"
 #include "sandbox-process-private.h"
@@ -164,7 +165,7 @@ sandbox_agent_process_finalize (GObject *object)
   g_clear_error (&self->failure);
   g_clear_pointer (&self->program, g_free);
   g_clear_pointer (&self->buffer, g_free);
-  sandbox_clear_fd (&self->init_fd);
+  sandbox_fork_close (&self->init_fd);
 
   G_OBJECT_CLASS (sandbox_agent_process_parent_class)->finalize (object);
 }
@@ -364,7 +365,10 @@ sandbox_agent_process_take_hello (SandboxAgentProcess *self,
   if (self->init_fd >= 0)
     return;
 
+  sandbox_fork_lock ();
   self->init_fd = g_steal_fd (&packet->fds[0]);
+  sandbox_fork_watch (&self->init_fd);
+  sandbox_fork_unlock ();
   self->init_watch = sandbox_worker_watch_fd (self->init_fd, sandbox_agent_process_init_ended_cb,
                                               g_object_ref (self), g_object_unref);
   /* It may have come after the kill. */

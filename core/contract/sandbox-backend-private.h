@@ -6,6 +6,10 @@
 
 G_BEGIN_DECLS
 
+/* STOPPED in a forked child: every call of a backend comes by here first. */
+gboolean sandbox_backend_check_own (SandboxBackend *self,
+                                    GError        **error);
+
 SandboxAdmission *sandbox_backend_get_admission (SandboxBackend *self);
 
 /* Asks the backend; NOT_SUPPORTED when nothing is kept for it, and @what would have to be. Without a @what that is no

@@ -2,6 +2,7 @@
 
 #include "sandbox-backend-private.h"
 
+#include "sandbox-fork-private.h"
 #include "sandbox-keys-private.h"
 
 #include <unistd.h>
@@ -23,6 +24,7 @@
 
 typedef struct
 {
+  guint             generation;
   char             *name;
   char             *state_directory;
   SandboxAdmission *admission;
@@ -237,7 +239,17 @@ sandbox_backend_init (SandboxBackend *self)
 {
   SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
 
+  priv->generation = sandbox_fork_get_generation ();
   priv->admission = sandbox_admission_new ();
+}
+
+gboolean
+sandbox_backend_check_own (SandboxBackend *self,
+                           GError        **error)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  return sandbox_fork_check (priv->generation, "backend", error);
 }
 
 SandboxAdmission *
@@ -256,6 +268,9 @@ sandbox_backend_check_storage (SandboxBackend *self,
                                GError        **error)
 {
   SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  if (!sandbox_backend_check_own (self, error))
+    return FALSE;
 
   *uid = geteuid ();
   *gid = getegid ();

@@ -22,6 +22,26 @@ sandbox_process_refuse_gone (SandboxProcess *self,
   return gone;
 }
 
+/* A task for a call of the host, or NULL when it has been refused. */
+static GTask *
+sandbox_process_new_task (SandboxProcess     *self,
+                          gpointer            source_tag,
+                          GCancellable       *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer            user_data)
+{
+  g_autoptr (GTask) task = g_task_new (self, cancellable, callback, user_data);
+  GError *error = NULL;
+
+  g_task_set_source_tag (task, source_tag);
+  if (sandbox_process_check_own (self, &error))
+    return g_steal_pointer (&task);
+
+  g_task_return_error (task, error);
+
+  return NULL;
+}
+
 /**
  * sandbox_process_send_signal: (virtual send_signal)
  * @self: a process
@@ -44,7 +64,7 @@ sandbox_process_send_signal (SandboxProcess *self,
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), FALSE);
   g_return_val_if_fail (signum > 0 && signum < NSIG, FALSE);
 
-  if (sandbox_process_refuse_gone (self, error))
+  if (!sandbox_process_check_own (self, error) || sandbox_process_refuse_gone (self, error))
     return FALSE;
 
   return SANDBOX_PROCESS_GET_CLASS (self)->send_signal (self, signum, error);
@@ -74,7 +94,7 @@ sandbox_process_resize (SandboxProcess *self,
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), FALSE);
   g_return_val_if_fail (rows > 0 && columns > 0, FALSE);
 
-  if (sandbox_process_refuse_gone (self, error))
+  if (!sandbox_process_check_own (self, error) || sandbox_process_refuse_gone (self, error))
     return FALSE;
 
   return SANDBOX_PROCESS_GET_CLASS (self)->resize (self, rows, columns, error);
@@ -100,6 +120,8 @@ sandbox_process_kill (SandboxProcess *self,
 {
   g_return_val_if_fail (SANDBOX_IS_PROCESS (self), FALSE);
 
+  if (!sandbox_process_check_own (self, error))
+    return FALSE;
   if (sandbox_process_refuse_gone (self, NULL))
     return TRUE;
 
@@ -128,9 +150,9 @@ sandbox_process_wait_async (SandboxProcess     *self,
   g_return_if_fail (SANDBOX_IS_PROCESS (self));
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, sandbox_process_wait_async);
-  sandbox_process_wait_with_task (self, task);
+  task = sandbox_process_new_task (self, sandbox_process_wait_async, cancellable, callback, user_data);
+  if (task != NULL)
+    sandbox_process_wait_with_task (self, task);
 }
 
 /**
@@ -259,8 +281,9 @@ sandbox_process_communicate_async (SandboxProcess     *self,
   g_return_if_fail (sandbox_process_get_command (self) != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, sandbox_process_communicate_async);
+  task = sandbox_process_new_task (self, sandbox_process_communicate_async, cancellable, callback, user_data);
+  if (task == NULL)
+    return;
 
   input = sandbox_process_get_stdin (self);
   if (input == NULL && stdin_bytes != NULL && g_bytes_get_size (stdin_bytes) > 0)
@@ -362,8 +385,9 @@ sandbox_process_stop_async (SandboxProcess     *self,
   g_return_if_fail (sandbox_process_get_command (self) != NULL);
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, sandbox_process_stop_async);
+  task = sandbox_process_new_task (self, sandbox_process_stop_async, cancellable, callback, user_data);
+  if (task == NULL)
+    return;
 
   sandbox_process_terminate (self, SANDBOX_OUTCOME_STOPPED, sandbox_command_get_kill_grace_ms (sandbox_process_get_command (self)));
   sandbox_process_wait_with_task (self, task);

@@ -18,6 +18,10 @@ void sandbox_process_attach (SandboxProcess    *self,
 SandboxCommand    *sandbox_process_get_command (SandboxProcess *self);
 SandboxDispatcher *sandbox_process_get_dispatcher (SandboxProcess *self);
 
+/* STOPPED in a forked child, where nobody may do anything about a command of the parent's. */
+gboolean sandbox_process_check_own (SandboxProcess *self,
+                                    GError        **error);
+
 gboolean sandbox_process_is_gone (SandboxProcess *self);
 
 /* The driver's kill, in this thread. */

@@ -4,10 +4,12 @@
 
 #include "sandbox-capture-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-push-stream-private.h"
 #include "sandbox-result-private.h"
 #include "sandbox-worker-private.h"
 
+#include <gio/gfiledescriptorbased.h>
 #include <gio/gunixoutputstream.h>
 #include <glib-unix.h>
 #include <signal.h>
@@ -48,6 +50,7 @@
 typedef struct
 {
   char *id;
+  guint generation;
 
   GMutex         lock; /* guards what follows */
   GOutputStream *input;
@@ -442,6 +445,15 @@ sandbox_process_attach (SandboxProcess    *self,
 }
 
 gboolean
+sandbox_process_check_own (SandboxProcess *self,
+                           GError        **error)
+{
+  SandboxProcessPrivate *priv = sandbox_process_get_instance_private (self);
+
+  return sandbox_fork_check (priv->generation, "command", error);
+}
+
+gboolean
 sandbox_process_is_gone (SandboxProcess *self)
 {
   SandboxProcessPrivate *priv = sandbox_process_get_instance_private (self);
@@ -499,8 +511,8 @@ sandbox_process_ensure_streams_locked (SandboxProcessPrivate *priv)
 
   priv->has_streams = TRUE;
   priv->pushes = TRUE;
-  priv->output = G_INPUT_STREAM (sandbox_push_stream_new ());
-  priv->errors = G_INPUT_STREAM (sandbox_push_stream_new ());
+  priv->output = G_INPUT_STREAM (sandbox_push_stream_new (priv->generation));
+  priv->errors = G_INPUT_STREAM (sandbox_push_stream_new (priv->generation));
   if (priv->gone)
     {
       sandbox_push_stream_end (SANDBOX_PUSH_STREAM (priv->output));
@@ -723,6 +735,7 @@ sandbox_process_finalize (GObject *object)
 {
   SandboxProcessPrivate *priv = sandbox_process_get_instance_private (SANDBOX_PROCESS (object));
 
+  sandbox_fork_forget (object);
   /* A driver that lets go of a process it never reported gone gives its admission back here. */
   g_slist_free_full (g_steal_pointer (&priv->kept), sandbox_kept_free);
   g_clear_pointer (&priv->waiters, g_ptr_array_unref);
@@ -827,6 +840,7 @@ sandbox_process_init (SandboxProcess *self)
   g_mutex_unlock (&counter_lock);
 
   g_mutex_init (&priv->lock);
+  priv->generation = sandbox_fork_get_generation ();
   priv->started_us = g_get_monotonic_time ();
   priv->wait_status = -1;
   priv->waiters = g_ptr_array_new_with_free_func (sandbox_waiter_free);
@@ -945,6 +959,15 @@ sandbox_process_get_result (SandboxProcess *self)
   return result;
 }
 
+/* A child of the host that has the one end of a pipe would keep the command from noticing that the other was closed. */
+static void
+sandbox_process_cover_stream (SandboxProcess *self,
+                              gpointer        stream)
+{
+  if (G_IS_FILE_DESCRIPTOR_BASED (stream))
+    sandbox_fork_cover (self, g_file_descriptor_based_get_fd (stream));
+}
+
 /**
  * sandbox_process_set_streams:
  * @self: a process
@@ -955,7 +978,7 @@ sandbox_process_get_result (SandboxProcess *self)
  * Hands over the streams of the command. For drivers; once, before the process is returned.
  *
  * The streams are read in a thread of the library, and the descriptor of @stdin_stream, if it has one, is
- * made non-blocking. A driver without descriptors uses [method@Sandbox.Process.push_stdout] instead.
+ * made non-blocking. A forked child of the host gets none of their descriptors. A driver without descriptors uses [method@Sandbox.Process.push_stdout] instead.
  *
  * Since: 1.0
  */
@@ -990,6 +1013,12 @@ sandbox_process_set_streams (SandboxProcess *self,
   g_mutex_unlock (&priv->lock);
 
   g_return_if_fail (!had_streams);
+
+  sandbox_fork_lock ();
+  sandbox_process_cover_stream (self, stdin_stream);
+  sandbox_process_cover_stream (self, stdout_stream);
+  sandbox_process_cover_stream (self, stderr_stream);
+  sandbox_fork_unlock ();
 }
 
 static gboolean

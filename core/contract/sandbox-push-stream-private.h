@@ -12,7 +12,8 @@ G_BEGIN_DECLS
 #define SANDBOX_TYPE_PUSH_STREAM (sandbox_push_stream_get_type ())
 G_DECLARE_FINAL_TYPE (SandboxPushStream, sandbox_push_stream, SANDBOX, PUSH_STREAM, GInputStream)
 
-SandboxPushStream *sandbox_push_stream_new (void);
+/* Of a command made in this generation; see sandbox-fork-private.h. */
+SandboxPushStream *sandbox_push_stream_new (guint generation);
 
 typedef enum
 {

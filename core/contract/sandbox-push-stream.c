@@ -2,6 +2,8 @@
 
 #include "sandbox-push-stream-private.h"
 
+#include "sandbox-fork-private.h"
+
 #include <string.h>
 
 /* Readers wait on `changed` (synchronous) or in `pending` (asynchronous, at most one: GInputStream
@@ -9,6 +11,8 @@
 struct _SandboxPushStream
 {
   GInputStream parent_instance;
+
+  guint generation;
 
   GMutex   lock; /* guards what follows */
   GCond    changed;
@@ -96,6 +100,9 @@ sandbox_push_stream_read (GInputStream *stream,
   SandboxPushStream *self = SANDBOX_PUSH_STREAM (stream);
   gssize             done = 0;
 
+  if (!sandbox_fork_check (self->generation, "command", error))
+    return -1;
+
   g_mutex_lock (&self->lock);
   while (!sandbox_push_stream_is_readable_locked (self) && !g_cancellable_is_cancelled (cancellable))
     g_cond_wait_until (&self->changed, &self->lock, g_get_monotonic_time () + 100 * G_TIME_SPAN_MILLISECOND);
@@ -141,13 +148,22 @@ sandbox_push_stream_read_async (GInputStream       *stream,
 {
   SandboxPushStream *self = SANDBOX_PUSH_STREAM (stream);
   GTask             *task = g_task_new (self, cancellable, callback, user_data);
-  PendingRead       *read = g_new (PendingRead, 1);
+  PendingRead       *read = NULL;
+  GError            *error = NULL;
 
-  read->buffer = buffer;
-  read->count = count;
   g_task_set_source_tag (task, sandbox_push_stream_read_async);
   g_task_set_priority (task, io_priority);
   g_task_set_check_cancellable (task, FALSE);
+  if (!sandbox_fork_check (self->generation, "command", &error))
+    {
+      g_task_return_error (task, error);
+      g_object_unref (task);
+      return;
+    }
+
+  read = g_new (PendingRead, 1);
+  read->buffer = buffer;
+  read->count = count;
   g_task_set_task_data (task, read, g_free);
 
   g_mutex_lock (&self->lock);
@@ -248,9 +264,13 @@ sandbox_push_stream_init (SandboxPushStream *self)
 }
 
 SandboxPushStream *
-sandbox_push_stream_new (void)
+sandbox_push_stream_new (guint generation)
 {
-  return g_object_new (SANDBOX_TYPE_PUSH_STREAM, NULL);
+  SandboxPushStream *self = g_object_new (SANDBOX_TYPE_PUSH_STREAM, NULL);
+
+  self->generation = generation;
+
+  return self;
 }
 
 SandboxPush

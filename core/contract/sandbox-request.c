@@ -4,6 +4,7 @@
 
 #include "sandbox-driver-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-sync-private.h"
 #include "sandbox-worker-private.h"
@@ -77,6 +78,7 @@ struct _SandboxRequest
   guint         cancel_grace_ms;
   gboolean      may_block;
   GThread      *thread; /* that of the call */
+  guint         generation;
 
   SandboxProgressFunc progress_func;
   gpointer            progress_data;
@@ -390,10 +392,15 @@ sandbox_request_dispose (GObject *object)
 {
   SandboxRequest *self = SANDBOX_REQUEST (object);
 
-  if (self->state == STATE_OPEN)
-    sandbox_request_drop (self);
-  if (self->kept != NULL)
-    self->kept_notify (g_steal_pointer (&self->kept));
+  /* In a forked child it is the copy of one that the parent answers: nobody waits for it, and what it keeps is not
+   * to be let go of. */
+  if (!sandbox_fork_is_past (self->generation))
+    {
+      if (self->state == STATE_OPEN)
+        sandbox_request_drop (self);
+      if (self->kept != NULL)
+        self->kept_notify (g_steal_pointer (&self->kept));
+    }
   sandbox_request_clear_sources (self);
   if (self->progress_notify != NULL)
     self->progress_notify (g_steal_pointer (&self->progress_data));
@@ -445,6 +452,7 @@ sandbox_request_init (SandboxRequest *self)
   self->context = g_main_context_ref_thread_default ();
   self->may_block = sandbox_sync_is_below ();
   self->thread = g_thread_self ();
+  self->generation = sandbox_fork_get_generation ();
   self->time_limit_ms = SANDBOX_REQUEST_TIME_LIMIT_MS;
 }
 

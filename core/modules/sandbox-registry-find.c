@@ -166,7 +166,7 @@ sandbox_registry_find_backend_async (SandboxRegistry    *self,
   search->reasons = g_string_new (NULL);
   g_task_set_task_data (task, search, sandbox_search_free);
 
-  search->candidates = sandbox_registry_dup_candidates (self, &error);
+  search->candidates = sandbox_registry_check_own (self, &error) ? sandbox_registry_dup_candidates (self, &error) : NULL;
   if (search->candidates == NULL)
     g_task_return_error (task, error);
   else

@@ -8,6 +8,10 @@ G_BEGIN_DECLS
 /* A registry of these folders only. */
 SandboxRegistry *sandbox_registry_new_for_path (const char *const *directories);
 
+/* STOPPED in a forked child. */
+gboolean sandbox_registry_check_own (SandboxRegistry *self,
+                                     GError         **error);
+
 /* What may be picked when no name is given, best first: SandboxBackendInfo, at least one. */
 GPtrArray *sandbox_registry_dup_candidates (SandboxRegistry *self,
                                             GError         **error);

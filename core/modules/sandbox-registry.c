@@ -4,6 +4,7 @@
 
 #include "sandbox-backend-info-private.h"
 #include "sandbox-error.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-library-private.h"
 #include "sandbox-manifest-private.h"
 #include "sandbox-trust-private.h"
@@ -37,6 +38,7 @@ struct _SandboxRegistry
 {
   GObject parent_instance;
 
+  guint      generation;
   GRecMutex  adding; /* held while something is added and announced; recursive for the sake of handlers */
   GMutex     lock;
   GPtrArray *infos;   /* SandboxBackendInfo, sorted; guarded by lock */
@@ -105,6 +107,7 @@ sandbox_registry_class_init (SandboxRegistryClass *klass)
 static void
 sandbox_registry_init (SandboxRegistry *self)
 {
+  self->generation = sandbox_fork_get_generation ();
   g_rec_mutex_init (&self->adding);
   g_mutex_init (&self->lock);
   self->infos = g_ptr_array_new_with_free_func (g_object_unref);
@@ -217,6 +220,13 @@ sandbox_registry_new_for_path (const char *const *directories)
   return self;
 }
 
+gboolean
+sandbox_registry_check_own (SandboxRegistry *self,
+                            GError         **error)
+{
+  return sandbox_fork_check (self->generation, "registry", error);
+}
+
 static const char *
 sandbox_registry_getenv (const char *variable)
 {
@@ -250,7 +260,7 @@ sandbox_registry_new (void)
 /**
  * sandbox_registry_get_default:
  *
- * Gets the registry of the process, which is made at the first call.
+ * Gets the registry of the process, which is made at the first call. A forked child has one of its own.
  *
  * Returns: (transfer none): the registry
  *
@@ -259,12 +269,20 @@ sandbox_registry_new (void)
 SandboxRegistry *
 sandbox_registry_get_default (void)
 {
-  static gsize registry = 0;
+  static SandboxRegistry *known = NULL;
+  SandboxRegistry        *registry = g_atomic_pointer_get (&known);
+  SandboxRegistry        *made = NULL;
 
-  if (g_once_init_enter (&registry))
-    g_once_init_leave (&registry, (gsize) sandbox_registry_new ());
+  if (registry != NULL && sandbox_registry_check_own (registry, NULL))
+    return registry;
 
-  return SANDBOX_REGISTRY ((gpointer) registry);
+  /* Several threads may make one, and all but the first drop it again: no lock that a fork could find taken. */
+  made = sandbox_registry_new ();
+  if (g_atomic_pointer_compare_and_exchange (&known, registry, made))
+    return made;
+  g_object_unref (made);
+
+  return g_atomic_pointer_get (&known);
 }
 
 /**
@@ -328,6 +346,9 @@ sandbox_registry_add_type (SandboxRegistry *self,
 
   g_return_val_if_fail (SANDBOX_IS_REGISTRY (self), FALSE);
   g_return_val_if_fail (name != NULL, FALSE);
+
+  if (!sandbox_registry_check_own (self, error))
+    return FALSE;
 
   if (!sandbox_manifest_name_is_valid (name))
     {
@@ -523,6 +544,9 @@ sandbox_registry_create_backend (SandboxRegistry *self,
   g_autoptr (GPtrArray) candidates = NULL;
 
   g_return_val_if_fail (SANDBOX_IS_REGISTRY (self), NULL);
+
+  if (!sandbox_registry_check_own (self, error))
+    return NULL;
 
   if (name != NULL)
     info = sandbox_registry_lookup_backend (self, name, error);

@@ -56,6 +56,7 @@ sandbox_backend_probe_async (SandboxBackend     *self,
                                  cancellable, callback, user_data);
   sandbox_request_set_limits (request, CREATE_LIMIT_MS, 0);
   if (!g_cancellable_set_error_if_cancelled (cancellable, &error) &&
+      sandbox_backend_check_own (self, &error) &&
       (profile == NULL || sandbox_profile_validate (profile, &error)))
     {
       frozen = profile != NULL ? sandbox_profile_freeze (profile) : NULL;
@@ -160,7 +161,8 @@ sandbox_backend_plan (SandboxBackend       *self,
   g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
   g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (options), NULL);
 
-  if (!sandbox_command_validate (command, error) ||
+  if (!sandbox_backend_check_own (self, error) ||
+      !sandbox_command_validate (command, error) ||
       !sandbox_create_options_validate (options, error))
     return NULL;
 
@@ -395,7 +397,8 @@ sandbox_backend_create_async (SandboxBackend       *self,
   if (g_task_return_error_if_cancelled (task))
     return;
   g_task_set_check_cancellable (task, FALSE);
-  if (!sandbox_create_options_validate (options, &error))
+  if (!sandbox_backend_check_own (self, &error) ||
+      !sandbox_create_options_validate (options, &error))
     {
       g_task_return_error (task, error);
       return;

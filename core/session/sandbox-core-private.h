@@ -41,6 +41,10 @@ gboolean sandbox_core_check_policy (SandboxCore          *self,
                                     SandboxNetworkPolicy *policy,
                                     GError              **error);
 
+/* STOPPED in a forked child: every call of a session comes by here first, most in one of those below. */
+gboolean sandbox_core_check_own (SandboxCore *self,
+                                 GError     **error);
+
 /* STOPPED once stopping has begun. */
 gboolean sandbox_core_check_live (SandboxCore *self,
                                   GError     **error);

@@ -3,6 +3,7 @@
 #include "sandbox-core-private.h"
 
 #include "sandbox-backend-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
@@ -23,6 +24,7 @@ typedef enum
 struct _SandboxCore
 {
   gatomicrefcount ref_count;
+  guint           generation;
 
   char               *id;
   SandboxDriver      *driver;
@@ -80,6 +82,7 @@ sandbox_core_new (SandboxDriver        *driver,
   SandboxLimits  *limits = profile != NULL ? sandbox_profile_get_limits (profile) : NULL;
 
   g_atomic_ref_count_init (&self->ref_count);
+  self->generation = sandbox_fork_get_generation ();
   g_mutex_init (&self->lock);
   self->id = kept != NULL ? g_strdup (sandbox_state_get_session_id (sandbox_kept_session_get_state (kept)))
                           : sandbox_core_make_id ();
@@ -194,6 +197,14 @@ sandbox_core_check_policy (SandboxCore          *self,
   return FALSE;
 }
 
+/* Before any lock is taken: in a forked child somebody who is not there may have it. */
+gboolean
+sandbox_core_check_own (SandboxCore *self,
+                        GError     **error)
+{
+  return sandbox_fork_check (self->generation, "session", error);
+}
+
 static gboolean
 sandbox_core_check_live_locked (SandboxCore *self,
                                 GError     **error)
@@ -211,6 +222,9 @@ sandbox_core_check_live (SandboxCore *self,
                          GError     **error)
 {
   gboolean live = FALSE;
+
+  if (!sandbox_core_check_own (self, error))
+    return FALSE;
 
   g_mutex_lock (&self->lock);
   live = sandbox_core_check_live_locked (self, error);
@@ -290,7 +304,7 @@ sandbox_ticket_free (gpointer data)
   g_mutex_unlock (&core->lock);
 
   /* On the worker: a garbage collector may be freeing this, below which nobody can be answered. */
-  if (waited_for)
+  if (waited_for && !sandbox_fork_is_past (core->generation))
     sandbox_worker_invoke (sandbox_core_answer_idle_cb, sandbox_core_ref (core),
                            (GDestroyNotify) sandbox_core_unref);
 }
@@ -341,6 +355,9 @@ sandbox_core_dup_processes (SandboxCore *self)
 {
   GPtrArray *processes = g_ptr_array_new_with_free_func (g_object_unref);
 
+  if (!sandbox_core_check_own (self, NULL))
+    return processes;
+
   g_mutex_lock (&self->lock);
   for (guint i = 0; i < self->processes->len; i++)
     g_ptr_array_add (processes, g_object_ref (self->processes->pdata[i]));
@@ -354,6 +371,9 @@ sandbox_core_begin_change (SandboxCore *self,
                            GError     **error)
 {
   gboolean begun = FALSE;
+
+  if (!sandbox_core_check_own (self, error))
+    return FALSE;
 
   g_mutex_lock (&self->lock);
   if (sandbox_core_check_live_locked (self, error))
@@ -395,6 +415,13 @@ sandbox_core_begin_stop (SandboxCore *self,
 {
   gboolean begun = FALSE;
   gboolean stopped = FALSE;
+  GError  *error = NULL;
+
+  if (!sandbox_core_check_own (self, &error))
+    {
+      g_task_return_error (task, error);
+      return FALSE;
+    }
 
   g_mutex_lock (&self->lock);
   begun = self->state == CORE_LIVE;
@@ -436,6 +463,13 @@ sandbox_core_begin_delete (SandboxCore *self,
 {
   gboolean begun = FALSE;
   gboolean deleted = FALSE;
+  GError  *error = NULL;
+
+  if (!sandbox_core_check_own (self, &error))
+    {
+      g_task_return_error (task, error);
+      return FALSE;
+    }
 
   g_mutex_lock (&self->lock);
   deleted = self->state == CORE_DELETED;
@@ -499,6 +533,9 @@ SandboxPhase
 sandbox_core_get_phase (SandboxCore *self)
 {
   SandboxPhase phase = SANDBOX_PHASE_LIVE;
+
+  if (!sandbox_core_check_own (self, NULL))
+    return SANDBOX_PHASE_STOPPED;
 
   g_mutex_lock (&self->lock);
   if (self->state == CORE_STOPPED)

@@ -245,6 +245,9 @@ sandbox_handle_capture_state (SandboxHandle *self,
 
   g_return_val_if_fail (SANDBOX_IS_HANDLE (self), NULL);
 
+  if (!sandbox_core_check_own (self->core, error))
+    return NULL;
+
   kept = sandbox_core_get_kept (self->core);
   if (sandbox_core_get_phase (self->core) == SANDBOX_PHASE_DELETED)
     g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been deleted");

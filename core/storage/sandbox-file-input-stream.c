@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "sandbox-contained-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-workspace-private.h"
 
 struct _SandboxFileInputStream
 {
   GInputStream parent_instance;
 
+  guint             generation; /* the position is shared with a forked child, so that may not read */
   SandboxWorkspace *workspace;
   char             *path;
   int               fd;
@@ -42,6 +44,8 @@ sandbox_file_input_stream_read (GInputStream *stream,
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
   ssize_t                 n;
 
+  if (!sandbox_fork_check (self->generation, "stream", error))
+    return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
@@ -66,6 +70,8 @@ sandbox_file_input_stream_skip (GInputStream *stream,
   off_t                   at = -1;
   gsize                   skipped = 0;
 
+  if (!sandbox_fork_check (self->generation, "stream", error))
+    return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
@@ -119,6 +125,7 @@ sandbox_file_input_stream_class_init (SandboxFileInputStreamClass *klass)
 static void
 sandbox_file_input_stream_init (SandboxFileInputStream *self)
 {
+  self->generation = sandbox_fork_get_generation ();
   self->fd = -1;
 }
 
@@ -147,6 +154,8 @@ sandbox_file_input_stream_seek (GSeekable    *seekable,
   int                     whence = type == G_SEEK_SET ? SEEK_SET : type == G_SEEK_CUR ? SEEK_CUR
                                                                                       : SEEK_END;
 
+  if (!sandbox_fork_check (self->generation, "stream", error))
+    return FALSE;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
   if (lseek (self->fd, offset, whence) >= 0)

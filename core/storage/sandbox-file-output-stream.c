@@ -9,6 +9,7 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-owner-private.h"
 #include "sandbox-workspace-private.h"
 
@@ -20,6 +21,7 @@ struct _SandboxFileOutputStream
 {
   GOutputStream parent_instance;
 
+  guint             generation;
   SandboxWorkspace *workspace;
   char             *path;
   int               dirfd; /* where the last name of the path stands */
@@ -63,6 +65,8 @@ sandbox_file_output_stream_write (GOutputStream *stream,
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
   ssize_t                  n = -1;
 
+  if (!sandbox_fork_check (self->generation, "stream", error))
+    return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     {
       self->failed = TRUE;
@@ -163,6 +167,10 @@ sandbox_file_output_stream_close (GOutputStream *stream,
   if (self->fd < 0)
     return TRUE;
 
+  /* The file that was begun is the parent's to end. */
+  if (!sandbox_fork_check (self->generation, "stream", error))
+    return FALSE;
+
   /* The files of a session that has been stopped may be somebody else's by now. */
   entered = sandbox_workspace_enter (self->workspace, &refusal);
   done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
@@ -209,6 +217,7 @@ sandbox_file_output_stream_class_init (SandboxFileOutputStreamClass *klass)
 static void
 sandbox_file_output_stream_init (SandboxFileOutputStream *self)
 {
+  self->generation = sandbox_fork_get_generation ();
   self->dirfd = -1;
   self->fd = -1;
 }
