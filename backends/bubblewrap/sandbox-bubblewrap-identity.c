@@ -38,7 +38,7 @@ typedef struct
 void
 sandbox_bubblewrap_identity_free (SandboxBubblewrapIdentity *self)
 {
-  sandbox_bubblewrap_fd_clear (&self->claim_fd);
+  sandbox_close_kept (&self->claim_fd);
   sandbox_bubblewrap_fd_clear (&self->map_fd);
   g_free (self->unmapped);
   g_free (self);
@@ -208,6 +208,7 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
       self->uid = id;
       self->gid = id;
       self->claim_fd = g_steal_fd (&claim_fd);
+      sandbox_keep_from_children (&self->claim_fd);
       return TRUE;
     }
 
@@ -489,7 +490,7 @@ sandbox_bubblewrap_identity_new (SandboxWorkspace *workspace,
                                   "A workspace of root's would need its commands to run as root: ");
       return NULL;
     }
-  sandbox_bubblewrap_fd_clear (&self->claim_fd);
+  sandbox_close_kept (&self->claim_fd);
   sandbox_bubblewrap_fd_clear (&self->map_fd);
   self->uid = owner;
   self->gid = group;

@@ -34,20 +34,44 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
   g_free (trial);
 }
 
-/* Runs @func, which may block: here below a synchronous call, else in a thread of the pool. */
+static gpointer
+sandbox_bubblewrap_trial_thread (gpointer data)
+{
+  g_autoptr (GTask) task = data;
+  SandboxBubblewrapTrial *trial = g_task_get_task_data (task);
+
+  trial->blocking (task, trial->backend, trial, NULL);
+
+  return NULL;
+}
+
+/* Runs @func, which may block: here below a synchronous call, else in a thread. That is one of its own: in a forked child
+ * the idle threads of GLib's pool, which it would ask, are not there. */
 static void
 sandbox_bubblewrap_trial_run_blocking (SandboxBubblewrapTrial *trial,
                                        GTaskThreadFunc         func,
                                        GAsyncReadyCallback     callback)
 {
   g_autoptr (GTask) task = g_task_new (trial->backend, NULL, callback, trial);
+  GThread *thread = NULL;
 
   g_task_set_source_tag (task, sandbox_bubblewrap_trial_run_blocking);
   g_task_set_task_data (task, trial, NULL);
   if (sandbox_request_may_block (trial->request))
-    func (task, trial->backend, trial, NULL);
+    {
+      func (task, trial->backend, trial, NULL);
+      return;
+    }
+
+  trial->blocking = func;
+  thread = g_thread_try_new ("sandbox-trial", sandbox_bubblewrap_trial_thread, g_object_ref (task), NULL);
+  if (thread != NULL)
+    g_thread_unref (thread);
   else
-    g_task_run_in_thread (task, func);
+    {
+      g_object_unref (task);
+      g_task_run_in_thread (task, func);
+    }
 }
 
 static void

@@ -38,11 +38,12 @@ struct _SandboxBubblewrapTrial
   SandboxReportStep       *identity; /* nullable */
 
   /* its own */
-  char         *stamp;     /* for a probe: what it looks at, as it was before */
-  char         *directory; /* for a probe: a workspace that is removed at the end */
-  GCancellable *cancellable;
-  GError       *error;
-  gint64        began_us; /* the proof; monotonic */
+  char           *stamp;     /* for a probe: what it looks at, as it was before */
+  char           *directory; /* for a probe: a workspace that is removed at the end */
+  GCancellable   *cancellable;
+  GError         *error;
+  GTaskThreadFunc blocking; /* what its thread does */
+  gint64          began_us; /* the proof; monotonic */
 };
 
 /* All are copied or referenced, but @directory is taken; it, @profile and @policy may be NULL. */
