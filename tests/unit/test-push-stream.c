@@ -27,7 +27,7 @@ push_text (SandboxPushStream *stream,
 static void
 test_queue (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GError) error = NULL;
   char  buffer[16] = "";
   gsize done = 0;
@@ -55,7 +55,7 @@ test_queue (void)
 static void
 test_bound (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GBytes) most = make_bytes (SANDBOX_PUSH_STREAM_MAX - 1, 'm');
   g_autoptr (GBytes) huge = make_bytes (SANDBOX_PUSH_STREAM_MAX + 1, 'h');
   char buffer[8];
@@ -75,7 +75,7 @@ test_bound (void)
 static void
 test_close (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GAsyncResult) result = NULL;
   g_autoptr (GError) error = NULL;
 
@@ -101,7 +101,7 @@ push_later_thread (gpointer data)
 static void
 test_async (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GAsyncResult) first = NULL;
   g_autoptr (GAsyncResult) second = NULL;
   g_autoptr (GAsyncResult) third = NULL;
@@ -136,7 +136,7 @@ test_async (void)
 static void
 test_cancel (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GAsyncResult) result = NULL;
   g_autoptr (GError) error = NULL;
@@ -173,7 +173,7 @@ cancel_later_thread (gpointer data)
 static void
 test_cancel_blocked (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (GError) error = NULL;
   GThread *thread = g_thread_new ("cancel", cancel_later_thread, cancellable);
@@ -205,7 +205,7 @@ push_pieces_thread (gpointer data)
 static void
 test_threads (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GByteArray) all = g_byte_array_new ();
   GThread *thread = g_thread_new ("push", push_pieces_thread, stream);
   gssize   size = 0;
@@ -256,7 +256,7 @@ cancel_storm_thread (gpointer data)
 static void
 test_cancel_storm (void)
 {
-  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new ();
+  g_autoptr (SandboxPushStream) stream = sandbox_push_stream_new (0);
   g_autoptr (GPtrArray) cancellables = g_ptr_array_new_with_free_func (g_object_unref);
   GCancellable *current = g_cancellable_new ();
   GThread      *pusher = NULL;
