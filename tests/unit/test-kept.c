@@ -9,6 +9,7 @@
 #include "sandbox-backend-calls.h"
 #include "sandbox-handle.h"
 #include "sandbox-state-private.h"
+#include "sandbox-workspace-private.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -1129,6 +1130,41 @@ test_open_stream (Kept         *self,
   delete (next);
 }
 
+/* As a thread of the pool does while it copies a large tree */
+static void
+test_under_way (Kept         *self,
+                gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
+  g_autoptr (SandboxState) state = capture (handle);
+  g_autoptr (SandboxWorkspace) workspace = g_object_ref (self->kept->workspace);
+  g_autoptr (SandboxHandle) next = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A change of files that is under way when the session is stopped keeps it until its end, and none begins after");
+
+  g_assert_true (sandbox_workspace_enter (workspace, &error));
+  g_assert_true (sandbox_workspace_enter (workspace, &error));
+  g_assert_no_error (error);
+  stop (handle);
+  g_assert_false (sandbox_workspace_enter (workspace, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  refuse (self->backend, NULL, state, SANDBOX_ERROR_BUSY);
+  sandbox_workspace_leave (workspace);
+  refuse (self->backend, NULL, state, SANDBOX_ERROR_BUSY);
+  sandbox_workspace_leave (workspace);
+  next = create_ok (self->backend, NULL, state);
+
+  /* A delete does not wait for it: what is written goes with the rest. */
+  g_set_object (&workspace, self->kept->workspace);
+  g_clear_error (&error);
+  g_assert_true (sandbox_workspace_enter (workspace, &error));
+  stop (next);
+  delete (next);
+  assert_stored (self, 0, 0);
+  sandbox_workspace_leave (workspace);
+}
+
 /* ---- Modes and progress */
 
 static void
@@ -1352,6 +1388,7 @@ main (int    argc,
   ADD ("/full-disk", test_full_disk);
   ADD ("/late-answer", test_late_answer);
   ADD ("/open-stream", test_open_stream);
+  ADD ("/under-way", test_under_way);
   ADD ("/modes", test_modes);
   ADD ("/progress", test_progress);
   ADD ("/prewarm-refused", test_prewarm_refused);
