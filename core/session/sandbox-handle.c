@@ -278,7 +278,7 @@ sandbox_stop_free (gpointer data)
   g_free (stop);
 }
 
-/* What @task was answered with, once everything that can be released is. */
+/* Answers the stop of @task, once everything that can be released is. */
 static void
 sandbox_handle_end_stop (gpointer data,
                          gpointer user_data)

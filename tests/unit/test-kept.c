@@ -729,6 +729,46 @@ test_ends_async (Kept         *self,
     g_object_unref (results[i]);
 }
 
+static gboolean
+close_badly (SandboxDriver  *driver,
+             SandboxRequest *request,
+             GError        **error)
+{
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "It hangs");
+
+  return FALSE;
+}
+
+static void
+test_bad_stop (Kept         *self,
+               gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
+  g_autoptr (SandboxHandle) other = create_ok (self->backend, NULL, NULL);
+  g_autoptr (SandboxHandle) next = NULL;
+  g_autoptr (SandboxState) state = capture (handle);
+  g_autoptr (GError) error = NULL;
+  SandboxDriverInterface *iface = g_type_interface_peek (g_type_class_peek (tree_driver_get_type ()), SANDBOX_TYPE_DRIVER);
+  gboolean (*before) (SandboxDriver *, SandboxRequest *, GError **) = iface->close;
+
+  g_test_summary ("A stop that fails gives the session up too: it can be had again, or deleted");
+
+  iface->close = close_badly;
+  g_assert_false (sandbox_handle_stop (handle, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED);
+  g_clear_error (&error);
+  g_assert_cmpint (sandbox_handle_get_phase (handle), ==, SANDBOX_PHASE_STOPPED);
+  delete (other);
+  iface->close = before;
+
+  next = create_ok (self->backend, NULL, state);
+  g_assert_false (sandbox_handle_delete (handle, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY);
+  stop (next);
+  delete (handle);
+  assert_stored (self, 0, 0);
+}
+
 /* ---- States */
 
 static void
@@ -1379,6 +1419,7 @@ main (int    argc,
   ADD ("/alive", test_alive);
   ADD ("/ends", test_ends);
   ADD ("/ends-async", test_ends_async);
+  ADD ("/bad-stop", test_bad_stop);
   ADD ("/foreign-states", test_foreign_states);
   ADD ("/labels", test_labels);
   ADD ("/lists", test_lists);
