@@ -14,6 +14,7 @@
 #include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
 #include "sandbox-paths-private.h"
+#include "sandbox-store-hasher-private.h"
 #include "sandbox-template-private.h"
 
 /* On the stack: memory of this size would come from the kernel, and go back there, with each file. */
@@ -290,23 +291,60 @@ sandbox_store_writer_note (SandboxStoreWriter     *self,
   json_builder_end_array (self->json);
 }
 
+/* Copies a file of the host, or only reads it. By errno; EDQUOT when all together is too much. */
 static gboolean
-sandbox_store_writer_put (SandboxStoreWriter     *self,
-                          const SandboxFileEntry *entry,
-                          SandboxStorePlace      *place,
-                          SandboxTemplateKey     *key,
-                          GError                **error)
+sandbox_store_writer_copy (SandboxStoreWriter *self,
+                           SandboxStoreHasher *hasher,
+                           guint               index,
+                           int                 source,
+                           int                 target)
 {
-  guint8   digest[SANDBOX_DIGEST_BYTES];
-  gboolean has_digest = entry->kind != SANDBOX_FILE_KIND_DIRECTORY;
+  guint64 size = 0;
+
+  for (;;)
+    {
+      char   *buffer = sandbox_store_hasher_get_buffer (hasher);
+      ssize_t n = read (source, buffer, SANDBOX_STORE_HASHER_BUFFER_SIZE);
+
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n < 0)
+        return FALSE;
+      if ((guint64) n > SANDBOX_FILE_SET_MAX_BYTES - self->total)
+        {
+          errno = EDQUOT;
+          return FALSE;
+        }
+      self->total += (guint64) n;
+      size += (guint64) n;
+      sandbox_store_hasher_put (hasher, index, (gsize) n, n == 0);
+      if (n == 0)
+        return TRUE;
+      if (target >= 0 && (!sandbox_contained_fits (size) || !sandbox_contained_write_all (target, buffer, (gsize) n)))
+        return FALSE;
+      errno = sandbox_store_writer_check_cb (self);
+      if (errno != 0)
+        return FALSE;
+    }
+}
+
+static gboolean
+sandbox_store_writer_put (SandboxStoreWriter *self,
+                          SandboxStoreHasher *hasher,
+                          guint               index,
+                          SandboxStorePlace  *place,
+                          GError            **error)
+{
+  const SandboxFileEntry *entry = self->entries->pdata[index];
   g_auto (SandboxFd) source = -1;
   g_auto (SandboxFd) target = -1;
-  int errsv = sandbox_store_writer_check_cb (self);
+  gboolean done = TRUE;
+  int      errsv = sandbox_store_writer_check_cb (self);
 
   if (errsv != 0)
     return sandbox_store_writer_fail (self, entry->path, errsv, error);
 
-  if (has_digest && entry->bytes == NULL)
+  if (entry->kind != SANDBOX_FILE_KIND_DIRECTORY && entry->bytes == NULL)
     {
       source = sandbox_store_writer_open_source (self, entry, error);
       if (source < 0)
@@ -314,15 +352,13 @@ sandbox_store_writer_put (SandboxStoreWriter     *self,
     }
   if (self->tree >= 0 && !sandbox_store_writer_make (self, entry, place, &target))
     return sandbox_store_writer_fail (self, entry->path, errno, error);
-  if (has_digest && !sandbox_store_read (source, entry->bytes, target, &self->total, sandbox_store_writer_check_cb, self, digest))
+  if (source >= 0)
+    done = sandbox_store_writer_copy (self, hasher, index, source, target);
+  else if (entry->bytes != NULL)
+    done = sandbox_store_read (-1, entry->bytes, target, &self->total, NULL, NULL, sandbox_store_hasher_get_digest (hasher, index));
+  if (!done || (target >= 0 && close (g_steal_fd (&target)) < 0 && errno != EINTR))
     return sandbox_store_writer_fail (self, entry->path, errno, error);
-  if (target >= 0 && close (g_steal_fd (&target)) < 0 && errno != EINTR)
-    return sandbox_store_writer_fail (self, entry->path, errno, error);
-
-  self->n_files += has_digest ? 1 : 0;
-  sandbox_template_key_add (key, entry->path, entry->kind, has_digest ? digest : NULL);
-  if (self->json != NULL)
-    sandbox_store_writer_note (self, entry, has_digest ? digest : NULL);
+  self->n_files += entry->kind != SANDBOX_FILE_KIND_DIRECTORY ? 1 : 0;
 
   return TRUE;
 }
@@ -333,13 +369,25 @@ sandbox_store_writer_run (SandboxStoreWriter *self,
                           GError            **error)
 {
   g_autoptr (SandboxTemplateKey) key = sandbox_template_key_new (sandbox_store_get_backend (self->store), self->name);
+  g_autoptr (SandboxStoreHasher) hasher = sandbox_store_hasher_new (self->entries->len);
   g_auto (SandboxStorePlace) place = { self->tree, NULL, -1 };
 
   self->total = self->n_files = 0;
   for (guint i = 0; i < self->entries->len; i++)
     {
-      if (!sandbox_store_writer_put (self, self->entries->pdata[i], &place, key, error))
+      if (!sandbox_store_writer_put (self, hasher, i, &place, error))
         return NULL;
+    }
+
+  sandbox_store_hasher_finish (hasher);
+  for (guint i = 0; i < self->entries->len; i++)
+    {
+      const SandboxFileEntry *entry = self->entries->pdata[i];
+      const guint8           *digest = entry->kind != SANDBOX_FILE_KIND_DIRECTORY ? sandbox_store_hasher_get_digest (hasher, i) : NULL;
+
+      sandbox_template_key_add (key, entry->path, entry->kind, digest);
+      if (self->json != NULL)
+        sandbox_store_writer_note (self, entry, digest);
     }
 
   return sandbox_template_key_end (g_steal_pointer (&key));

@@ -193,6 +193,108 @@ test_prewarm (Fixture      *fixture,
   free_files (files);
 }
 
+/* Counts down, and then does something to its own process. */
+typedef struct
+{
+  int left;
+  int ready; /* told, and then it waits; or -1, and then it dies */
+  int errsv; /* or else this is its answer */
+} Fuse;
+
+static int
+fuse_cb (gpointer data)
+{
+  Fuse *fuse = data;
+
+  if (fuse->left-- > 0)
+    return 0;
+  if (fuse->errsv != 0)
+    return fuse->errsv;
+  if (fuse->ready < 0)
+    kill (getpid (), SIGKILL);
+  g_assert_cmpint (write (fuse->ready, "1", 1), ==, 1);
+  for (;;)
+    pause ();
+}
+
+typedef struct
+{
+  guint   n_calls;
+  guint64 files;
+  guint64 bytes;
+} Progress;
+
+static void
+progress_cb (guint64  files,
+             guint64  bytes,
+             gpointer data)
+{
+  Progress *progress = data;
+
+  g_assert_cmpuint (files, >=, progress->files);
+  g_assert_cmpuint (bytes, >=, progress->bytes);
+  progress->n_calls++;
+  progress->files = files;
+  progress->bytes = bytes;
+}
+
+#define N_MANY 300
+
+static void
+test_many (Fixture      *fixture,
+           gconstpointer unused)
+{
+  g_autofree char *given = g_build_filename (fixture->top, "given", NULL);
+  g_autofree char *data = g_malloc (3 * 1024 * 1024);
+  g_autoptr (GFile) directory = g_file_new_for_path (given);
+  g_autoptr (SandboxFileSet) set = sandbox_file_set_new ();
+  g_autoptr (SandboxTemplate) made = NULL;
+  g_autoptr (SandboxTemplate) again = NULL;
+  Progress progress = { 0 };
+  guint64  total = 0;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Many files, and large ones, are stored as they are, while their progress is told");
+
+  g_assert_cmpint (g_mkdir (given, 0755), ==, 0);
+  for (gsize i = 0; i < 3 * 1024 * 1024; i++)
+    data[i] = (char) (i * 31 + (i >> 8) * 7);
+  for (guint i = 0; i < N_MANY; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("%s/file-%u", given, i);
+      gsize            size = i == 7 ? 3 * 1024 * 1024 : (i * 1009) % (160 * 1024);
+
+      g_assert_true (g_file_set_contents_full (name, data + (i % 64), (gssize) (size >= 64 ? size - 64 : size), G_FILE_SET_CONTENTS_NONE, 0644, NULL));
+      total += size >= 64 ? size - 64 : size;
+    }
+
+  g_assert_true (sandbox_file_set_add_directory (set, "given", directory, &error));
+  made = sandbox_store_prewarm (fixture->store, "name", set, NULL, progress_cb, &progress, &error);
+  g_assert_no_error (error);
+  g_assert_false (sandbox_template_get_reused (made));
+  assert_sound (fixture->store, sandbox_template_get_key (made));
+  g_assert_cmpuint (progress.n_calls, >=, 1);
+  g_assert_cmpuint (progress.files, ==, N_MANY);
+  g_assert_cmpuint (progress.bytes, ==, total);
+
+  progress = (Progress){ 0 };
+  again = sandbox_store_prewarm (fixture->store, "name", set, NULL, progress_cb, &progress, &error);
+  g_assert_no_error (error);
+  g_assert_true (sandbox_template_get_reused (again));
+  g_assert_cmpuint (progress.files, ==, N_MANY);
+
+  g_assert_true (sandbox_store_delete_template (fixture->store, sandbox_template_get_key (made), NULL, NULL, NULL));
+  for (int i = 1; i < 2 * N_MANY; i += 97)
+    {
+      Fuse fuse = { i, -1, ECANCELED };
+
+      g_assert_null (sandbox_store_prewarm (fixture->store, "name", set, fuse_cb, NULL, &fuse, &error));
+      g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+      g_clear_error (&error);
+      g_assert_cmpuint (count_aside (fixture), ==, 0);
+    }
+}
+
 static void
 test_backends_apart (Fixture      *fixture,
                      gconstpointer unused)
@@ -541,27 +643,6 @@ test_race (Fixture      *fixture,
   free_files (files);
 }
 
-/* Counts down, and then does something to its own process. */
-typedef struct
-{
-  int left;
-  int ready; /* told, and then it waits; or -1, and then it dies */
-} Fuse;
-
-static int
-fuse_cb (gpointer data)
-{
-  Fuse *fuse = data;
-
-  if (fuse->left-- > 0)
-    return 0;
-  if (fuse->ready < 0)
-    kill (getpid (), SIGKILL);
-  g_assert_cmpint (write (fuse->ready, "1", 1), ==, 1);
-  for (;;)
-    pause ();
-}
-
 /* How often it is asked in all. */
 static int
 count_checks (SandboxFileSet *files)
@@ -723,6 +804,7 @@ main (int    argc,
     ADD ("foreign", test_foreign);
   ADD ("private", test_private);
   ADD ("prewarm", test_prewarm);
+  ADD ("many", test_many);
   ADD ("backends-apart", test_backends_apart);
   ADD ("changed", test_changed);
   ADD ("refused", test_refused);
