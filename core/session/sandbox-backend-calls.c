@@ -309,7 +309,11 @@ sandbox_backend_open_workspace (gpointer data,
   GError        *error = NULL;
 
   if (path != NULL)
-    create->workspace = sandbox_workspace_new (path, &error);
+    {
+      create->workspace = sandbox_workspace_new (path, &error);
+      if (create->workspace != NULL)
+        sandbox_storage_check_outside (g_task_get_source_object (task), create->workspace, &error);
+    }
   else
     sandbox_backend_take_kept (g_task_get_source_object (task), create, g_task_get_cancellable (task), &error);
   if (error != NULL)

@@ -24,6 +24,11 @@ gboolean sandbox_storage_check_state (SandboxBackend *backend,
                                       SandboxState   *state,
                                       GError        **error);
 
+/* INVALID for a directory that is part of what is kept for the backend: who writes there writes to all its sessions. */
+gboolean sandbox_storage_check_outside (SandboxBackend   *backend,
+                                        SandboxWorkspace *workspace,
+                                        GError          **error);
+
 /* The store of a backend object, opened when it is first needed and then kept with the object. May block. */
 SandboxStore *sandbox_storage_open (SandboxBackend *backend,
                                     guint           uid,

@@ -2,12 +2,16 @@
 
 #include "sandbox-storage-private.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox-error-private.h"
 #include "sandbox-store-session-private.h"
 #include "sandbox-sync-private.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-private.h"
-
-#include <errno.h>
 
 void
 sandbox_storage_run (GFunc  work,
@@ -38,6 +42,64 @@ sandbox_storage_check_state (SandboxBackend *backend,
                sandbox_state_get_backend (state), sandbox_backend_get_name (backend));
 
   return FALSE;
+}
+
+/* The directory above, in the place of *@fd; FALSE with errno 0 at the top. */
+static gboolean
+sandbox_storage_go_up (int         *fd,
+                       struct stat *st)
+{
+  g_auto (SandboxFd) parent = openat (*fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat above;
+
+  if (parent < 0 || fstat (parent, &above) < 0)
+    return FALSE;
+  errno = 0;
+  if (above.st_dev == st->st_dev && above.st_ino == st->st_ino)
+    return FALSE;
+
+  *st = above;
+  close (*fd);
+  *fd = g_steal_fd (&parent);
+
+  return TRUE;
+}
+
+gboolean
+sandbox_storage_check_outside (SandboxBackend   *backend,
+                               SandboxWorkspace *workspace,
+                               GError          **error)
+{
+  const char *path = sandbox_backend_get_state_directory (backend);
+  g_auto (SandboxFd) fd = -1;
+  struct stat kept;
+  struct stat st;
+  gboolean    inside = FALSE;
+  int         errsv = 0;
+
+  if (path == NULL || stat (path, &kept) < 0)
+    return TRUE; /* nothing is kept yet */
+
+  fd = sandbox_workspace_dup_fd (workspace, error);
+  if (fd < 0)
+    return FALSE;
+  if (fstat (fd, &st) < 0)
+    errsv = errno;
+  else
+    {
+      do
+        inside = st.st_dev == kept.st_dev && st.st_ino == kept.st_ino;
+      while (!inside && sandbox_storage_go_up (&fd, &st));
+      errsv = inside ? 0 : errno;
+    }
+
+  if (inside)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+                 "The workspace “%s” is part of the state directory, which is for all sessions", sandbox_workspace_get_path (workspace));
+  else if (errsv != 0)
+    sandbox_set_error_from_errno (error, errsv, "Cannot tell where the workspace “%s” is", sandbox_workspace_get_path (workspace));
+
+  return !inside && errsv == 0;
 }
 
 /* ---- The store of a backend object */

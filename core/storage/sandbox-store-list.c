@@ -17,6 +17,27 @@
 #define MAX_HEAD_BYTES 4096
 #define ENTRIES ",\"entries\":["
 
+gboolean
+sandbox_store_is_damage (const GError *error)
+{
+  static const SandboxError damage[] = {
+    SANDBOX_ERROR_CORRUPT,
+    SANDBOX_ERROR_NOT_FOUND,
+    SANDBOX_ERROR_PATH,
+    SANDBOX_ERROR_INVALID,
+    SANDBOX_ERROR_LIMIT,
+    SANDBOX_ERROR_DENIED,
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (damage); i++)
+    {
+      if (g_error_matches (error, SANDBOX_ERROR, (int) damage[i]))
+        return TRUE;
+    }
+
+  return FALSE;
+}
+
 GPtrArray *
 sandbox_store_list (SandboxStore         *self,
                     int                   directory,
@@ -46,8 +67,15 @@ sandbox_store_list (SandboxStore         *self,
       errsv = errno;
       if (entry == NULL)
         break;
-      if (sandbox_key_is_valid (entry->d_name) && !func (self, entry->d_name, list, &problem))
-        g_debug ("%s is left out: %s", entry->d_name, problem->message);
+      if (!sandbox_key_is_valid (entry->d_name) || func (self, entry->d_name, list, &problem))
+        continue;
+      if (!sandbox_store_is_damage (problem))
+        {
+          g_propagate_error (error, g_steal_pointer (&problem));
+          closedir (entries);
+          return NULL;
+        }
+      g_debug ("%s is left out: %s", entry->d_name, problem->message);
     }
   g_clear_pointer (&entries, closedir);
 

@@ -211,6 +211,15 @@ int sandbox_store_make_file (int         directory,
                              const char *name,
                              guint       mode);
 
+/* Opens a directory that we have just made, and gives it its mode, whatever the umask of the host made of that. By
+ * errno. */
+int sandbox_store_open_made (int         parent,
+                             const char *name,
+                             guint       mode);
+
+/* Whether an error says that what is stored is not as it was made, or gone, and not that the host has failed to look. */
+gboolean sandbox_store_is_damage (const GError *error);
+
 /* Makes a directory that belongs to the owner of what is stored, and opens it. By errno. */
 int sandbox_store_make_directory (SandboxStore *self,
                                   int           parent,

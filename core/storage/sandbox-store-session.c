@@ -119,7 +119,8 @@ sandbox_store_session_read_state (SandboxStoreSession *self,
                                   const char          *id,
                                   GError             **error)
 {
-  g_autoptr (GBytes) bytes = sandbox_contained_read (self->directory, SANDBOX_STORE_STATE_FILE, 0, MAX_STATE_BYTES, NULL);
+  g_autoptr (GError) failure = NULL;
+  g_autoptr (GBytes) bytes = sandbox_contained_read (self->directory, SANDBOX_STORE_STATE_FILE, 0, MAX_STATE_BYTES, &failure);
   g_autofree char *text = bytes != NULL ? g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes)) : NULL;
   g_autoptr (JsonNode) root = NULL;
   g_autofree char *rest = NULL;
@@ -127,6 +128,11 @@ sandbox_store_session_read_state (SandboxStoreSession *self,
   JsonObject *object = NULL;
   JsonNode   *node = NULL;
 
+  if (failure != NULL && !sandbox_store_is_damage (failure))
+    {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
   if (text == NULL || strlen (text) != g_bytes_get_size (bytes))
     return sandbox_store_session_fail_corrupt (SANDBOX_STORE_STATE_FILE, "cannot be read", error);
 
@@ -194,7 +200,15 @@ sandbox_store_session_open_workspace (SandboxStoreSession *self,
     }
   sandbox_store_get_owner (self->store, &uid, &gid);
 
-  return st.st_uid == uid || sandbox_store_session_fail_corrupt (WORKSPACE_PATH, "belongs to another user", error);
+  if (st.st_uid != uid)
+    return sandbox_store_session_fail_corrupt (WORKSPACE_PATH, "belongs to another user", error);
+
+  /* A command may have shut everybody out, itself too. */
+  if ((st.st_mode & S_IRWXU) == S_IRWXU || sandbox_contained_chmod (self->workspace, (st.st_mode & 07777) | S_IRWXU))
+    return TRUE;
+  sandbox_set_error_from_errno (error, errno, "Cannot open the workspace of the session to its owner");
+
+  return FALSE;
 }
 
 static gboolean

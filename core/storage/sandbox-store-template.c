@@ -403,8 +403,8 @@ sandbox_store_make_directory (SandboxStore *self,
 
   sandbox_store_get_owner (self, &uid, &gid);
   if (mkdirat (parent, name, 0755) == 0)
-    fd = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 || fchmod (fd, 0755) < 0 || (geteuid () == 0 && fchown (fd, uid, gid) < 0))
+    fd = sandbox_store_open_made (parent, name, 0755);
+  if (fd < 0 || (geteuid () == 0 && fchown (fd, uid, gid) < 0))
     return -1;
 
   return g_steal_fd (&fd);

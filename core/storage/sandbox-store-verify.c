@@ -219,13 +219,19 @@ sandbox_verification_read_list (SandboxVerification *self,
 {
   g_auto (SandboxFd) fd = -1;
   g_autoptr (GBytes) bytes = NULL;
+  g_autoptr (GError) failure = NULL;
   g_autofree char *text = NULL;
   g_autoptr (JsonNode) root = NULL;
   JsonObject *object = NULL;
   JsonNode   *name = NULL;
   JsonNode   *entries = NULL;
 
-  bytes = sandbox_contained_read (directory, SANDBOX_STORE_TEMPLATE_FILE, 0, MAX_LIST_BYTES, NULL);
+  bytes = sandbox_contained_read (directory, SANDBOX_STORE_TEMPLATE_FILE, 0, MAX_LIST_BYTES, &failure);
+  if (bytes == NULL && !sandbox_store_is_damage (failure))
+    {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
   if (bytes == NULL)
     return sandbox_verification_fail (self, SANDBOX_STORE_TEMPLATE_FILE, "cannot be read", error);
   text = g_strndup (g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes));

@@ -81,6 +81,16 @@ sandbox_store_refuse (const struct stat *st)
   return NULL;
 }
 
+int
+sandbox_store_open_made (int         parent,
+                         const char *name,
+                         guint       mode)
+{
+  g_auto (SandboxFd) fd = openat (parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+  return fd >= 0 && sandbox_contained_chmod (fd, mode) ? openat (fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
 /* Opens a directory of the store, making it when it is missing. @path is for messages. */
 static int
 sandbox_store_open_directory (int         parent,
@@ -98,10 +108,11 @@ sandbox_store_open_directory (int         parent,
       sandbox_set_error_from_errno (error, errno, "Cannot make the state directory “%s”", path);
       return -1;
     }
-  fd = openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  fd = made ? sandbox_store_open_made (parent, name, 0700)
+            : openat (parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
     problem = fstatat (parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK (st.st_mode) ? "it is a link" : "it is no directory";
-  else if (fd < 0 || (made && fchmod (fd, 0700) < 0) || fstat (fd, &st) < 0)
+  else if (fd < 0 || fstat (fd, &st) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the state directory “%s”", path);
       return -1;
@@ -149,6 +160,8 @@ sandbox_store_open_state (SandboxStore *self,
           g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "Cannot make a private state directory: %s", cause->message);
           return FALSE;
         }
+      /* Whatever the umask of the host */
+      chmod (self->path, 0700);
     }
   else if (!g_path_is_absolute (state_directory))
     {
@@ -433,8 +446,8 @@ sandbox_store_work_new (SandboxStore *store,
   g_autoptr (SandboxStoreWork) self = sandbox_store_work_alloc (store, FALSE);
 
   if (self != NULL && mkdirat (store->aside, self->name, 0700) == 0)
-    self->fd = openat (store->aside, self->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (self == NULL || self->fd < 0 || fchmod (self->fd, 0700) < 0)
+    self->fd = sandbox_store_open_made (store->aside, self->name, 0700);
+  if (self == NULL || self->fd < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot make a directory in “%s”", store->path);
       return NULL;

@@ -12,6 +12,8 @@
 #include "sandbox-workspace-private.h"
 
 #include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -1385,6 +1387,120 @@ test_unsafe (Kept         *self,
   delete (handle);
 }
 
+static void
+test_umask (Kept         *self,
+            gconstpointer unused)
+{
+  const mode_t before = umask (0777);
+  g_autoptr (SandboxTemplate) made = prewarm (self);
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, sandbox_template_get_key (made), NULL);
+  g_autoptr (SandboxHandle) next = NULL;
+  g_autoptr (SandboxState) state = capture (handle);
+  struct stat st;
+
+  g_test_summary ("Case 110: with a umask that takes everything the state directory is 0700, and all goes on");
+
+  assert_text (handle, "d/e/f", "deep");
+  write_text (handle, "new", "text");
+  stop (handle);
+  g_assert_cmpint (stat (self->state, &st), ==, 0);
+  g_assert_cmpint (st.st_mode & 07777, ==, 0700);
+  next = create_ok (self->backend, NULL, state);
+  assert_text (next, "new", "text");
+  delete (next);
+  umask (before);
+  assert_stored (self, 1, 0);
+}
+
+static void
+test_inside (Kept         *self,
+             gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
+  g_autoptr (SandboxState) state = capture (handle);
+  g_autofree char  *session = g_build_filename (self->state, "kept/sessions", sandbox_state_get_session_id (state), NULL);
+  g_autofree char  *workspace = g_build_filename (session, "files/workspace", NULL);
+  const char *const paths[] = { self->state, session, workspace };
+
+  g_test_summary ("Nothing of the state directory is a workspace of the host's own");
+
+  for (guint i = 0; i < G_N_ELEMENTS (paths); i++)
+    {
+      g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+      g_autoptr (GError) error = NULL;
+
+      sandbox_create_options_set_workspace_path (options, paths[i]);
+      g_assert_null (sandbox_backend_create (self->backend, options, NULL, &error));
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+    }
+  g_assert_cmpuint (self->kept->n_created, ==, 1);
+  delete (handle);
+}
+
+static void
+test_shut (Kept         *self,
+           gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
+  g_autoptr (SandboxState) state = capture (handle);
+  g_autofree char *workspace = g_build_filename (self->state, "kept/sessions", sandbox_state_get_session_id (state), "files/workspace", NULL);
+  g_autoptr (SandboxHandle) next = NULL;
+  struct stat st;
+
+  g_test_summary ("A workspace whose modes its commands have taken away can be had again");
+
+  write_text (handle, "a", "b");
+  g_assert_cmpint (chmod (workspace, 0), ==, 0);
+  stop (handle);
+  next = create_ok (self->backend, NULL, state);
+  assert_text (next, "a", "b");
+  g_assert_cmpint (stat (workspace, &st), ==, 0);
+  g_assert_cmpint (st.st_mode & 07777, ==, 0700);
+  delete (next);
+}
+
+static void
+test_few_descriptors (Kept         *self,
+                      gconstpointer unused)
+{
+  g_autoptr (SandboxTemplate) made = prewarm (self);
+  g_autoptr (SandboxHandle) handle = create_ok (self->backend, sandbox_template_get_key (made), NULL);
+  g_autoptr (SandboxBackend) other = new_backend (self->state);
+  guint         n_told = 0;
+  struct rlimit limit;
+  struct rlimit few;
+
+  g_test_summary ("A host that has no more descriptors is not told that what is stored is damaged, or that there is nothing");
+
+  stop (handle);
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+  few = limit;
+  for (guint i = 0; i < 24; i++)
+    {
+      g_autoptr (GListModel) sessions = NULL;
+      g_autoptr (GListModel) templates = NULL;
+      g_autoptr (SandboxHandle) next = NULL;
+      g_autoptr (GError) error = NULL;
+
+      few.rlim_cur = test_count_descriptors () - 1 + i;
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &few), ==, 0);
+      sessions = sandbox_backend_list_sessions (self->backend, NULL, NULL);
+      templates = sandbox_backend_list_templates (self->backend, NULL, NULL);
+      next = create (other, sandbox_template_get_key (made), NULL, &error);
+      g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &limit), ==, 0);
+
+      g_assert_true (sessions == NULL || g_list_model_get_n_items (sessions) == 1);
+      g_assert_true (templates == NULL || g_list_model_get_n_items (templates) == 1);
+      g_assert_false (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT));
+      n_told += error != NULL ? 1 : 0;
+      if (next != NULL)
+        delete (next);
+    }
+  g_assert_cmpuint (n_told, >, 0);
+  g_assert_cmpuint (n_told, <, 24);
+  delete (handle);
+}
+
 /* What the library and GLib open once, and keep */
 static void
 warm_up (void)
@@ -1434,6 +1550,10 @@ main (int    argc,
   ADD ("/progress", test_progress);
   ADD ("/prewarm-refused", test_prewarm_refused);
   ADD ("/unsafe", test_unsafe);
+  ADD ("/umask", test_umask);
+  ADD ("/inside", test_inside);
+  ADD ("/shut", test_shut);
+  ADD ("/few-descriptors", test_few_descriptors);
 
   return g_test_run ();
 }
