@@ -268,7 +268,7 @@ tour_hand_over (SandboxBackend *backend,
   sandbox_handle_stop (handle, NULL, &error);
   tour_check (error);
   json = sandbox_state_to_json (state);
-  g_print ("  stopped; this is all that the host keeps:\n%s\n", json);
+  g_print ("  stopped; this is all that has to be kept:\n%s\n", json);
 
   process = g_subprocess_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error, "/proc/self/exe",
                               "--attach", sandbox_backend_get_state_directory (backend), json, digest, NULL);

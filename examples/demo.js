@@ -144,7 +144,7 @@ async function handOver(backend, handle, digest) {
 
     await handle.stop_async(null);
     const json = state.to_json();
-    print(`  stopped; this is all that the host keeps:\n${json}`);
+    print(`  stopped; this is all that has to be kept:\n${json}`);
 
     const [script] = GLib.filename_from_uri(import.meta.url);
     const second = Gio.Subprocess.new(['gjs', '-m', script, '--attach', backend.stateDirectory, json, digest],

@@ -141,7 +141,7 @@ def hand_over(backend, handle, digest):
 
     handle.stop(None)
     json = state.to_json()
-    print(f'  stopped; this is all that the host keeps:\n{json}')
+    print(f'  stopped; this is all that has to be kept:\n{json}')
 
     second = subprocess.run([sys.executable, __file__, '--attach', backend.get_state_directory(), json, digest],
                             stdout=subprocess.PIPE, text=True, check=False)

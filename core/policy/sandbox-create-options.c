@@ -776,7 +776,7 @@ sandbox_create_options_validate_workspace (SandboxCreateOptions *self,
   if (self->template_key != NULL && !sandbox_key_is_valid (self->template_key))
     {
       g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
-                           "The key of a template has 64 hexadecimal digits in lower case, and template-key is none");
+                           "template-key is not the key of a template, which has 64 hexadecimal digits in lower case");
       return FALSE;
     }
   if (self->state != NULL && !sandbox_state_is_complete (self->state))
