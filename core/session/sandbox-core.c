@@ -5,10 +5,9 @@
 #include "sandbox-backend-private.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-process-private.h"
+#include "sandbox-random-private.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
-
-#include <sys/random.h>
 
 #define SESSION_ID_BYTES 32
 #define MAX_FILE_BYTES_DEFAULT 1048576
@@ -58,16 +57,13 @@ struct _SandboxTicket
 static char *
 sandbox_core_make_id (void)
 {
-  guint8   bytes[SESSION_ID_BYTES];
-  GString *id = g_string_sized_new (2 * sizeof bytes);
+  char *id = g_malloc (2 * SESSION_ID_BYTES + 1);
 
-  /* Up to 256 bytes never block or stop short once the kernel's pool is filled, which it is by now. */
-  if (getrandom (bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+  /* It never blocks or stops short once the kernel's pool is filled, which it is by now. */
+  if (!sandbox_random_fill_digits (id, SESSION_ID_BYTES))
     g_error ("The kernel gives no random numbers");
-  for (guint i = 0; i < sizeof bytes; i++)
-    g_string_append_printf (id, "%02x", bytes[i]);
 
-  return g_string_free (id, FALSE);
+  return id;
 }
 
 SandboxCore *

@@ -6,12 +6,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-random-private.h"
 
 /* How often a random name may be taken already. */
 #define MAX_TRIES 32
@@ -67,18 +67,10 @@ sandbox_contained_make_temporary (int  dirfd,
 {
   for (int i = 0; i < MAX_TRIES; i++)
     {
-      guint8 random[TEMPORARY_RANDOM];
-      char  *at = stpcpy (name, TEMPORARY_PREFIX);
-      int    fd;
+      int fd;
 
-      if (getrandom (random, sizeof random, 0) != sizeof random)
+      if (!sandbox_random_fill_digits (stpcpy (name, TEMPORARY_PREFIX), TEMPORARY_RANDOM))
         return -1;
-      for (gsize j = 0; j < sizeof random; j++)
-        {
-          *at++ = "0123456789abcdef"[random[j] >> 4];
-          *at++ = "0123456789abcdef"[random[j] & 15];
-        }
-      *at = '\0';
 
       sandbox_contained_remember_temporary (name);
       fd = openat (dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
