@@ -14,6 +14,7 @@
 #include "sandbox-command.h"
 #include "sandbox-create-options.h"
 #include "sandbox-file-set.h"
+#include "sandbox-filter.h"
 #include "sandbox-limits.h"
 #include "sandbox-listing.h"
 #include "sandbox-mount.h"

@@ -84,6 +84,19 @@ sandbox_bubblewrap_backend_ref_profile (SandboxCreateOptions *options,
   return profile;
 }
 
+/* What is never enforced here, on whatever host. */
+static gboolean
+sandbox_bubblewrap_backend_check (SandboxRestrictions   required,
+                                  SandboxProfile       *profile,
+                                  SandboxNetworkPolicy *policy,
+                                  GError              **error)
+{
+  return sandbox_bubblewrap_restrictions_check (required, profile, policy, error) &&
+         sandbox_bubblewrap_restrictions_check_built (profile, error) &&
+         sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) &&
+         (policy == NULL || sandbox_bubblewrap_driver_check_policy (policy, error));
+}
+
 static void
 sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
                                     SandboxDriver          *driver,
@@ -121,9 +134,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
   g_autofree char *executable = NULL;
 
-  if (!sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
-      !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
-      (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
+  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error))
     return FALSE;
 
   executable = sandbox_bubblewrap_backend_dup_executable (SANDBOX_BUBBLEWRAP_BACKEND (backend));
@@ -223,9 +234,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   g_autofree char *executable = NULL;
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
 
-  if (!sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
-      !sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) ||
-      (policy != NULL && !sandbox_bubblewrap_driver_check_policy (policy, error)))
+  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error))
     return NULL;
 
   if (workspace_path != NULL)
@@ -263,8 +272,7 @@ sandbox_bubblewrap_backend_refuse_profile (SandboxProfile *profile)
   g_autoptr (SandboxReportStep) step = NULL;
   g_autoptr (GError) error = NULL;
 
-  if (sandbox_bubblewrap_restrictions_check (sandbox_profile_get_required (profile), profile, NULL, &error) &&
-      sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), &error))
+  if (sandbox_bubblewrap_backend_check (sandbox_profile_get_required (profile), profile, NULL, &error))
     return NULL;
 
   report = sandbox_report_new (SANDBOX_GRADE_UNAVAILABLE);

@@ -183,6 +183,30 @@ sandbox_profile_check_proc (SandboxProfile *self,
   return self_exe == NULL || sandbox_profile_check_path ("self-exe", self_exe, error);
 }
 
+static gboolean
+sandbox_profile_check_launcher (SandboxProfile *self,
+                                GError        **error)
+{
+  const int   uid = sandbox_profile_get_launcher_uid (self);
+  const int   gid = sandbox_profile_get_launcher_gid (self);
+  const char *problem = NULL;
+
+  if (uid == -1 && gid == -1)
+    return TRUE;
+  if (uid == -1 || gid == -1)
+    problem = "“launcher-uid” and “launcher-gid” go together";
+  else if (uid == 0)
+    problem = "The “launcher-uid” cannot be root’s";
+  else if (sandbox_profile_get_identity (self) != SANDBOX_IDENTITY_AUTO)
+    problem = "With a “launcher-uid” commands are that user, and “identity” is auto";
+  if (problem == NULL)
+    return TRUE;
+
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, problem);
+
+  return FALSE;
+}
+
 gboolean
 sandbox_profile_validate (SandboxProfile *self,
                           GError        **error)
@@ -192,5 +216,6 @@ sandbox_profile_validate (SandboxProfile *self,
   return sandbox_arguments_validate (NULL, sandbox_profile_get_environment (self), error) &&
          sandbox_profile_check_workspace (self, error) &&
          sandbox_profile_check_mounts (self, error) &&
-         sandbox_profile_check_proc (self, error);
+         sandbox_profile_check_proc (self, error) &&
+         sandbox_profile_check_launcher (self, error);
 }

@@ -46,6 +46,8 @@ sandbox_profile_json_write_value (const GValue *value,
 {
   if (G_VALUE_HOLDS_BOOLEAN (value))
     json_builder_add_boolean_value (builder, g_value_get_boolean (value));
+  else if (G_VALUE_HOLDS_INT (value))
+    json_builder_add_int_value (builder, g_value_get_int (value));
   else if (G_VALUE_HOLDS_UINT (value))
     json_builder_add_int_value (builder, g_value_get_uint (value));
   else if (G_VALUE_HOLDS_UINT64 (value))
@@ -222,6 +224,8 @@ sandbox_profile_json_describe (GParamSpec *property)
 
   if (G_IS_PARAM_SPEC_UINT (property))
     g_string_append_printf (text, "a number from %u to %u", G_PARAM_SPEC_UINT (property)->minimum, G_PARAM_SPEC_UINT (property)->maximum);
+  else if (G_IS_PARAM_SPEC_INT (property))
+    g_string_append_printf (text, "a number from %d to %d", G_PARAM_SPEC_INT (property)->minimum, G_PARAM_SPEC_INT (property)->maximum);
   else if (G_IS_PARAM_SPEC_UINT64 (property))
     g_string_append_printf (text, "a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
                             G_PARAM_SPEC_UINT64 (property)->minimum, G_PARAM_SPEC_UINT64 (property)->maximum);
@@ -288,9 +292,15 @@ sandbox_profile_json_read_number (GParamSpec *property,
   if (!JSON_NODE_HOLDS_VALUE (node) || json_node_get_value_type (node) != G_TYPE_INT64)
     return FALSE;
   number = json_node_get_int (node);
-  if (number < 0)
+  if (G_IS_PARAM_SPEC_INT (property))
+    {
+      if (number < G_MININT || number > G_MAXINT)
+        return FALSE;
+      g_value_set_int (value, (int) number);
+    }
+  else if (number < 0)
     return FALSE;
-  if (G_IS_PARAM_SPEC_UINT (property))
+  else if (G_IS_PARAM_SPEC_UINT (property))
     {
       if (number > G_MAXUINT)
         return FALSE;
@@ -346,7 +356,7 @@ sandbox_profile_json_read_value (GParamSpec *property,
                                  JsonNode   *node,
                                  GValue     *value)
 {
-  if (G_IS_PARAM_SPEC_UINT (property) || G_IS_PARAM_SPEC_UINT64 (property))
+  if (G_IS_PARAM_SPEC_INT (property) || G_IS_PARAM_SPEC_UINT (property) || G_IS_PARAM_SPEC_UINT64 (property))
     return sandbox_profile_json_read_number (property, node, value);
   if (G_IS_PARAM_SPEC_ENUM (property))
     return sandbox_profile_json_read_enum (node, value);

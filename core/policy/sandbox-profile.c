@@ -34,8 +34,12 @@ struct _SandboxProfile
   SandboxProcMode     proc;
   char               *self_exe;
   char              **environment;
+  SandboxIdentity     identity;
+  int                 launcher_uid;
+  int                 launcher_gid;
   guint               guest_uid;
   guint               guest_gid;
+  SandboxFilter       filter;
   SandboxLimits      *limits;
   SandboxRestrictions required;
 };
@@ -48,8 +52,12 @@ typedef enum
   PROP_PROC,
   PROP_SELF_EXE,
   PROP_ENVIRONMENT,
+  PROP_IDENTITY,
+  PROP_LAUNCHER_UID,
+  PROP_LAUNCHER_GID,
   PROP_GUEST_UID,
   PROP_GUEST_GID,
+  PROP_FILTER,
   PROP_LIMITS,
   PROP_REQUIRED,
 } SandboxProfileProps;
@@ -106,12 +114,28 @@ sandbox_profile_get_property (GObject    *object,
       g_value_set_boxed (value, sandbox_profile_get_environment (self));
       break;
 
+    case PROP_IDENTITY:
+      g_value_set_enum (value, sandbox_profile_get_identity (self));
+      break;
+
+    case PROP_LAUNCHER_UID:
+      g_value_set_int (value, sandbox_profile_get_launcher_uid (self));
+      break;
+
+    case PROP_LAUNCHER_GID:
+      g_value_set_int (value, sandbox_profile_get_launcher_gid (self));
+      break;
+
     case PROP_GUEST_UID:
       g_value_set_uint (value, sandbox_profile_get_guest_uid (self));
       break;
 
     case PROP_GUEST_GID:
       g_value_set_uint (value, sandbox_profile_get_guest_gid (self));
+      break;
+
+    case PROP_FILTER:
+      g_value_set_enum (value, sandbox_profile_get_filter (self));
       break;
 
     case PROP_LIMITS:
@@ -158,12 +182,28 @@ sandbox_profile_set_property (GObject      *object,
       sandbox_profile_set_environment (self, g_value_get_boxed (value));
       break;
 
+    case PROP_IDENTITY:
+      sandbox_profile_set_identity (self, g_value_get_enum (value));
+      break;
+
+    case PROP_LAUNCHER_UID:
+      sandbox_profile_set_launcher_uid (self, g_value_get_int (value));
+      break;
+
+    case PROP_LAUNCHER_GID:
+      sandbox_profile_set_launcher_gid (self, g_value_get_int (value));
+      break;
+
     case PROP_GUEST_UID:
       sandbox_profile_set_guest_uid (self, g_value_get_uint (value));
       break;
 
     case PROP_GUEST_GID:
       sandbox_profile_set_guest_gid (self, g_value_get_uint (value));
+      break;
+
+    case PROP_FILTER:
+      sandbox_profile_set_filter (self, g_value_get_enum (value));
       break;
 
     case PROP_LIMITS:
@@ -278,6 +318,54 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
+   * SandboxProfile:identity:
+   *
+   * Who commands are on the host.
+   *
+   * The default is %SANDBOX_IDENTITY_AUTO.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_IDENTITY] =
+      g_param_spec_enum ("identity", NULL, NULL,
+                         SANDBOX_TYPE_IDENTITY, SANDBOX_IDENTITY_AUTO,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:launcher-uid:
+   *
+   * The user of the host who starts sandboxes, and who commands then are, or -1 for whom
+   * [property@Sandbox.Profile:identity] says. It goes with [property@Sandbox.Profile:launcher-gid] and with
+   * %SANDBOX_IDENTITY_AUTO, and is never 0.
+   *
+   * A host that is root can say any user; that one needs nothing but the right to make a user namespace, and the
+   * files of the workspace stay with their owner. Any other host can only say its own, which is how to ask for a
+   * program that is set-user-ID to root: without a launcher such a program is refused.
+   *
+   * The default is -1.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_LAUNCHER_UID] =
+      g_param_spec_int ("launcher-uid", NULL, NULL,
+                        -1, G_MAXINT, -1,
+                        G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:launcher-gid:
+   *
+   * The group of the host that goes with [property@Sandbox.Profile:launcher-uid], or -1.
+   *
+   * The default is -1.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_LAUNCHER_GID] =
+      g_param_spec_int ("launcher-gid", NULL, NULL,
+                        -1, G_MAXINT, -1,
+                        G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
    * SandboxProfile:guest-uid:
    *
    * The user id that commands see as their own.
@@ -303,6 +391,20 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
   properties[PROP_GUEST_GID] =
       g_param_spec_uint ("guest-gid", NULL, NULL,
                          0, G_MAXUINT16, 1000,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxProfile:filter:
+   *
+   * Which system calls commands can make.
+   *
+   * The default is %SANDBOX_FILTER_DEFAULT.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_FILTER] =
+      g_param_spec_enum ("filter", NULL, NULL,
+                         SANDBOX_TYPE_FILTER, SANDBOX_FILTER_DEFAULT,
                          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
@@ -344,8 +446,12 @@ sandbox_profile_init (SandboxProfile *self)
   self->workspace_target = g_strdup (SANDBOX_WORKSPACE_PATH);
   self->proc = SANDBOX_PROC_MODE_FRESH;
   self->environment = g_new0 (char *, 1);
+  self->identity = SANDBOX_IDENTITY_AUTO;
+  self->launcher_uid = -1;
+  self->launcher_gid = -1;
   self->guest_uid = 1000;
   self->guest_gid = 1000;
+  self->filter = SANDBOX_FILTER_DEFAULT;
 }
 
 /**
@@ -702,6 +808,131 @@ sandbox_profile_set_environment (SandboxProfile    *self,
 }
 
 /**
+ * sandbox_profile_get_identity:
+ * @self: a profile
+ *
+ * Gets who commands are on the host.
+ *
+ * Returns: the identity
+ *
+ * Since: 1.0
+ */
+SandboxIdentity
+sandbox_profile_get_identity (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), SANDBOX_IDENTITY_AUTO);
+
+  return self->identity;
+}
+
+/**
+ * sandbox_profile_set_identity:
+ * @self: a profile
+ * @identity: the identity
+ *
+ * Sets who commands are on the host. See [enum@Sandbox.Identity].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_identity (SandboxProfile *self,
+                              SandboxIdentity identity)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (self->identity == identity)
+    return;
+
+  self->identity = identity;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_IDENTITY]);
+}
+
+/**
+ * sandbox_profile_get_launcher_uid:
+ * @self: a profile
+ *
+ * Gets the user who starts sandboxes.
+ *
+ * Returns: the user id, or -1
+ *
+ * Since: 1.0
+ */
+int
+sandbox_profile_get_launcher_uid (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), -1);
+
+  return self->launcher_uid;
+}
+
+/**
+ * sandbox_profile_set_launcher_uid:
+ * @self: a profile
+ * @launcher_uid: the user id, or -1
+ *
+ * Sets the user who starts sandboxes. See [property@Sandbox.Profile:launcher-uid].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_launcher_uid (SandboxProfile *self,
+                                  int             launcher_uid)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (launcher_uid >= -1);
+
+  if (self->launcher_uid == launcher_uid)
+    return;
+
+  self->launcher_uid = launcher_uid;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LAUNCHER_UID]);
+}
+
+/**
+ * sandbox_profile_get_launcher_gid:
+ * @self: a profile
+ *
+ * Gets the group that starts sandboxes.
+ *
+ * Returns: the group id, or -1
+ *
+ * Since: 1.0
+ */
+int
+sandbox_profile_get_launcher_gid (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), -1);
+
+  return self->launcher_gid;
+}
+
+/**
+ * sandbox_profile_set_launcher_gid:
+ * @self: a profile
+ * @launcher_gid: the group id, or -1
+ *
+ * Sets the group that starts sandboxes. See [property@Sandbox.Profile:launcher-gid].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_launcher_gid (SandboxProfile *self,
+                                  int             launcher_gid)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (launcher_gid >= -1);
+
+  if (self->launcher_gid == launcher_gid)
+    return;
+
+  self->launcher_gid = launcher_gid;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_LAUNCHER_GID]);
+}
+
+/**
  * sandbox_profile_get_guest_uid:
  * @self: a profile
  *
@@ -783,6 +1014,47 @@ sandbox_profile_set_guest_gid (SandboxProfile *self,
 
   self->guest_gid = guest_gid;
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_GUEST_GID]);
+}
+
+/**
+ * sandbox_profile_get_filter:
+ * @self: a profile
+ *
+ * Gets which system calls commands can make.
+ *
+ * Returns: the filter
+ *
+ * Since: 1.0
+ */
+SandboxFilter
+sandbox_profile_get_filter (SandboxProfile *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_PROFILE (self), SANDBOX_FILTER_DEFAULT);
+
+  return self->filter;
+}
+
+/**
+ * sandbox_profile_set_filter:
+ * @self: a profile
+ * @filter: the filter
+ *
+ * Sets which system calls commands can make. See [enum@Sandbox.Filter].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_profile_set_filter (SandboxProfile *self,
+                            SandboxFilter   filter)
+{
+  g_return_if_fail (SANDBOX_IS_PROFILE (self));
+  g_return_if_fail (!self->frozen);
+
+  if (self->filter == filter)
+    return;
+
+  self->filter = filter;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_FILTER]);
 }
 
 /**
@@ -891,8 +1163,12 @@ sandbox_profile_freeze (SandboxProfile *self)
   copy->self_exe = g_strdup (self->self_exe);
   g_strfreev (copy->environment);
   copy->environment = sandbox_environment_merge (NULL, (const char *const *) self->environment);
+  copy->identity = self->identity;
+  copy->launcher_uid = self->launcher_uid;
+  copy->launcher_gid = self->launcher_gid;
   copy->guest_uid = self->guest_uid;
   copy->guest_gid = self->guest_gid;
+  copy->filter = self->filter;
   copy->limits = self->limits != NULL ? sandbox_limits_freeze (self->limits) : NULL;
   copy->required = self->required;
   copy->frozen = TRUE;

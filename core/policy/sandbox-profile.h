@@ -6,6 +6,7 @@
 #endif
 
 #include <gio/gio.h>
+#include "sandbox-filter.h"
 #include "sandbox-limits.h"
 #include "sandbox-mount.h"
 #include "sandbox-restrictions.h"
@@ -53,6 +54,33 @@ typedef enum
   SANDBOX_PROC_MODE_NONE,
   SANDBOX_PROC_MODE_SELF_EXE,
 } SandboxProcMode;
+
+/**
+ * SandboxIdentity:
+ * @SANDBOX_IDENTITY_AUTO: a user of the session's own where the host is root, else the user of the host
+ * @SANDBOX_IDENTITY_OWNER: the user and the group to whom the workspace belongs; never root
+ * @SANDBOX_IDENTITY_HOST: the user of the host; where that is root, commands run as root, in a user namespace
+ *
+ * Who commands are on the host. What they see as their own number is [property@Sandbox.Profile:guest-uid].
+ *
+ * With %SANDBOX_IDENTITY_AUTO the sessions of a root host have nothing in common: no limit that the kernel counts by
+ * user, no keyring, no process that another could signal. The files of the workspace stay with their owner.
+ *
+ * With %SANDBOX_IDENTITY_OWNER commands share all of that with the processes of the owner. It is for hosts that are root
+ * and where owners cannot be mapped, as on some network file systems. A host that is not root can be nobody else than
+ * itself, and refuses a workspace of another owner.
+ *
+ * %SANDBOX_IDENTITY_HOST is what root has to ask for by name: the kernel counts no processes for root, and much in `/proc`
+ * and `/sys` is root's to write wherever it can be reached. A report tells this as a gap.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  SANDBOX_IDENTITY_AUTO,
+  SANDBOX_IDENTITY_OWNER,
+  SANDBOX_IDENTITY_HOST,
+} SandboxIdentity;
 
 #define SANDBOX_TYPE_PROFILE (sandbox_profile_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
@@ -109,6 +137,24 @@ void sandbox_profile_set_environment (SandboxProfile    *self,
                                       const char *const *environment);
 
 SANDBOX_AVAILABLE_IN_1_0
+SandboxIdentity sandbox_profile_get_identity (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_identity (SandboxProfile *self,
+                                   SandboxIdentity identity);
+
+SANDBOX_AVAILABLE_IN_1_0
+int sandbox_profile_get_launcher_uid (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_launcher_uid (SandboxProfile *self,
+                                       int             launcher_uid);
+
+SANDBOX_AVAILABLE_IN_1_0
+int sandbox_profile_get_launcher_gid (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_launcher_gid (SandboxProfile *self,
+                                       int             launcher_gid);
+
+SANDBOX_AVAILABLE_IN_1_0
 guint sandbox_profile_get_guest_uid (SandboxProfile *self);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_profile_set_guest_uid (SandboxProfile *self,
@@ -119,6 +165,12 @@ guint sandbox_profile_get_guest_gid (SandboxProfile *self);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_profile_set_guest_gid (SandboxProfile *self,
                                     guint           guest_gid);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxFilter sandbox_profile_get_filter (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_profile_set_filter (SandboxProfile *self,
+                                 SandboxFilter   filter);
 
 SANDBOX_AVAILABLE_IN_1_0
 SandboxLimits *sandbox_profile_get_limits (SandboxProfile *self);

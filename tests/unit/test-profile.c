@@ -320,6 +320,51 @@ test_proc (void)
 }
 
 static void
+test_launcher (void)
+{
+  static const struct
+  {
+    int             uid;
+    int             gid;
+    SandboxIdentity identity;
+    const char     *words; /* NULL: good */
+  } launchers[] = {
+    { -1, -1, SANDBOX_IDENTITY_HOST, NULL },
+    { 1, 0, SANDBOX_IDENTITY_AUTO, NULL },
+    { G_MAXINT, G_MAXINT, SANDBOX_IDENTITY_AUTO, NULL },
+    { 1, -1, SANDBOX_IDENTITY_AUTO, "go together" },
+    { -1, 1, SANDBOX_IDENTITY_AUTO, "go together" },
+    { 0, 1, SANDBOX_IDENTITY_AUTO, "root’s" },
+    { 1, 1, SANDBOX_IDENTITY_OWNER, "“identity” is auto" },
+    { 1, 1, SANDBOX_IDENTITY_HOST, "“identity” is auto" },
+  };
+  g_autoptr (SandboxProfile) range = sandbox_profile_new ();
+
+  g_test_summary ("A launcher is a user and a group, not root, and goes with no other identity");
+
+  for (guint i = 0; i < G_N_ELEMENTS (launchers); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+      sandbox_profile_set_launcher_uid (profile, launchers[i].uid);
+      sandbox_profile_set_launcher_gid (profile, launchers[i].gid);
+      sandbox_profile_set_identity (profile, launchers[i].identity);
+      if (launchers[i].words == NULL)
+        g_assert_true (sandbox_profile_validate (profile, NULL));
+      else
+        assert_refused (profile, SANDBOX_ERROR_INVALID, launchers[i].words);
+    }
+
+  g_test_expect_message ("Sandbox", G_LOG_LEVEL_CRITICAL, "*launcher_uid >= -1*");
+  sandbox_profile_set_launcher_uid (range, -2);
+  g_test_assert_expected_messages ();
+  g_test_expect_message ("Sandbox", G_LOG_LEVEL_CRITICAL, "*launcher_gid >= -1*");
+  sandbox_profile_set_launcher_gid (range, G_MININT);
+  g_test_assert_expected_messages ();
+  value_checks_defaults (G_OBJECT (range));
+}
+
+static void
 test_json_round_trip (void)
 {
   g_autoptr (SandboxProfile) plain = sandbox_profile_new ();
@@ -341,6 +386,9 @@ test_json_round_trip (void)
   sandbox_profile_set_proc (full, SANDBOX_PROC_MODE_SELF_EXE);
   sandbox_profile_set_self_exe (full, "/usr/bin/node");
   sandbox_profile_set_environment (full, environment);
+  sandbox_profile_set_launcher_uid (full, G_MAXINT);
+  sandbox_profile_set_launcher_gid (full, 0);
+  sandbox_profile_set_filter (full, SANDBOX_FILTER_STRICT);
   sandbox_profile_set_guest_uid (full, 0);
   sandbox_profile_set_guest_gid (full, 65535);
   sandbox_profile_set_limits (full, limits);
@@ -410,6 +458,15 @@ test_json_strict (void)
     { "{\"view\": \"\\u001b[31m\"}", "“view” is “\\x1b[31m”" },
     { "{\"view\": 1}", "“view” is 1; it can be minimal" },
     { "{\"view\": null}", "“view” is null" },
+    { "{\"identity\": \"host\", \"filter\": \"debugger\", \"launcher-uid\": -1, \"launcher-gid\": -1}", NULL },
+    { "{\"launcher-uid\": 2147483647, \"launcher-gid\": 0}", NULL },
+    { "{\"launcher-uid\": 5}", "go together" },
+    { "{\"launcher-uid\": -2}", "“launcher-uid” is -2; it can be a number from -1 to 2147483647" },
+    { "{\"launcher-gid\": 2147483648}", "“launcher-gid” is 2147483648; it can be" },
+    { "{\"launcher-gid\": -9223372036854775808}", "“launcher-gid” is -9223372036854775808; it can be" },
+    { "{\"launcher-uid\": 0, \"launcher-gid\": 0}", "root’s" },
+    { "{\"identity\": \"root\"}", "“identity” is “root”; it can be auto, owner or host" },
+    { "{\"filter\": \"none\"}", "“filter” is “none”; it can be default, strict or debugger" },
     { "{\"guest-uid\": 65536}", "“guest-uid” is 65536; it can be a number from 0 to 65535" },
     { "{\"guest-uid\": -1}", "guest-uid" },
     { "{\"guest-uid\": 4294967296}", "guest-uid" },
@@ -572,6 +629,11 @@ check_schema (JsonObject *schema,
 
           g_assert_cmpuint (json_array_get_length (nicks), ==, check_schema_nicks (properties[i]->value_type, nicks));
         }
+      else if (G_IS_PARAM_SPEC_INT (properties[i]))
+        {
+          g_assert_cmpint (json_object_get_int_member (member, "minimum"), ==, G_PARAM_SPEC_INT (properties[i])->minimum);
+          g_assert_cmpint (json_object_get_int_member (member, "maximum"), ==, G_PARAM_SPEC_INT (properties[i])->maximum);
+        }
       else if (G_IS_PARAM_SPEC_UINT (properties[i]))
         g_assert_cmpint (json_object_get_int_member (member, "maximum"), ==, G_PARAM_SPEC_UINT (properties[i])->maximum);
       else if (G_IS_PARAM_SPEC_UINT64 (properties[i]))
@@ -610,6 +672,7 @@ main (int    argc,
   g_test_add_func ("/profile/mounts-together", test_mounts_together);
   g_test_add_func ("/profile/workspace-target", test_workspace_target);
   g_test_add_func ("/profile/proc", test_proc);
+  g_test_add_func ("/profile/launcher", test_launcher);
   g_test_add_func ("/profile/json/round-trip", test_json_round_trip);
   g_test_add_func ("/profile/json/strict", test_json_strict);
   g_test_add_func ("/profile/json/secrets", test_json_secrets);

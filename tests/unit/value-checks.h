@@ -62,7 +62,9 @@ value_checks_sample (GParamSpec *property,
 
   g_value_init (value, property->value_type);
 
-  if (G_IS_PARAM_SPEC_UINT (property))
+  if (G_IS_PARAM_SPEC_INT (property))
+    g_value_set_int (value, G_PARAM_SPEC_INT (property)->maximum);
+  else if (G_IS_PARAM_SPEC_UINT (property))
     g_value_set_uint (value, G_PARAM_SPEC_UINT (property)->maximum);
   else if (G_IS_PARAM_SPEC_UINT64 (property))
     g_value_set_uint64 (value, G_PARAM_SPEC_UINT64 (property)->maximum);
