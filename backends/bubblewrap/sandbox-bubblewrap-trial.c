@@ -19,6 +19,7 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
     g_rmdir (trial->directory);
   g_clear_pointer (&trial->probe, sandbox_bubblewrap_probe_free);
   g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&trial->process);
   g_clear_object (&trial->driver);
   g_clear_object (&trial->identity);
   g_clear_object (&trial->cancellable);
@@ -160,20 +161,11 @@ sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
 
 static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
 
+/* @error, which is taken, tells why no program runs; NULL when one did. */
 static void
-sandbox_bubblewrap_trial_ran_cb (GObject      *object,
-                                 GAsyncResult *result,
-                                 gpointer      user_data)
+sandbox_bubblewrap_trial_proved (SandboxBubblewrapTrial *trial,
+                                 GError                 *error)
 {
-  SandboxBubblewrapTrial *trial = user_data;
-  g_autoptr (SandboxResult) proof = NULL;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GError) failed = NULL;
-
-  proof = sandbox_session_run_finish (SANDBOX_SESSION (object), result, &error);
-  if (proof != NULL && !sandbox_result_check (proof, &failed))
-    g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The sandbox was built, but no program runs in it: %s", failed->message);
   /* That program is there for everybody, so it is its directory. */
   if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_DENIED))
     {
@@ -186,13 +178,64 @@ sandbox_bubblewrap_trial_ran_cb (GObject      *object,
       g_get_monotonic_time () - trial->began_us < REFUSAL_US &&
       sandbox_bubblewrap_trial_fall_back (trial))
     {
+      g_error_free (error);
+      g_clear_object (&trial->process);
       g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
       g_clear_object (&trial->driver);
       sandbox_bubblewrap_trial_prepare (trial);
       return;
     }
 
-  sandbox_bubblewrap_trial_end (trial, g_steal_pointer (&error));
+  sandbox_bubblewrap_trial_end (trial, error);
+}
+
+static void
+sandbox_bubblewrap_trial_gone_cb (GObject      *object,
+                                  GAsyncResult *result,
+                                  gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  g_autoptr (GError) failed = NULL;
+  GError *error = NULL;
+
+  if (sandbox_process_wait_finish (SANDBOX_PROCESS (object), result, &error) &&
+      !sandbox_result_check (sandbox_process_get_result (SANDBOX_PROCESS (object)), &failed))
+    g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The sandbox was built, but no program runs in it: %s", failed->message);
+  sandbox_bubblewrap_trial_proved (trial, error);
+}
+
+/* A program that has said what it had to say has run. A session does not wait for the end of its sandbox; for a probe
+ * nothing may be left, and where it has said nothing the end tells why. */
+static void
+sandbox_bubblewrap_trial_said_cb (GObject      *object,
+                                  GAsyncResult *result,
+                                  gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  gsize                   size = 0;
+
+  if (g_input_stream_read_all_finish (G_INPUT_STREAM (object), result, &size, NULL) &&
+      size > 0 && trial->answer[size - 1] == '\n' && trial->directory == NULL)
+    sandbox_bubblewrap_trial_proved (trial, NULL);
+  else
+    sandbox_process_wait_async (trial->process, trial->cancellable, sandbox_bubblewrap_trial_gone_cb, trial);
+}
+
+static void
+sandbox_bubblewrap_trial_started_cb (GObject      *object,
+                                     GAsyncResult *result,
+                                     gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+  GError                 *error = NULL;
+
+  trial->process = sandbox_session_spawn_finish (SANDBOX_SESSION (object), result, &error);
+  if (trial->process != NULL)
+    g_input_stream_read_all_async (sandbox_process_get_stdout (trial->process), trial->answer, sizeof trial->answer,
+                                   G_PRIORITY_DEFAULT, trial->cancellable, sandbox_bubblewrap_trial_said_cb, trial);
+  else
+    sandbox_bubblewrap_trial_proved (trial, error);
 }
 
 static void
@@ -213,7 +256,7 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
     }
 
   trial->began_us = g_get_monotonic_time ();
-  sandbox_session_run_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_ran_cb, trial);
+  sandbox_session_spawn_async (session, command, trial->cancellable, sandbox_bubblewrap_trial_started_cb, trial);
 }
 
 static void

@@ -44,6 +44,8 @@ struct _SandboxBubblewrapTrial
   GError         *error;
   GTaskThreadFunc blocking; /* what its thread does */
   gint64          began_us; /* the proof; monotonic */
+  SandboxProcess *process;  /* of the proof; nullable */
+  char            answer[64];
 };
 
 /* All are copied or referenced, but @directory is taken; it, @profile and @policy may be NULL. */
