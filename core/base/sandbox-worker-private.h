@@ -26,9 +26,18 @@ GSource *sandbox_worker_watch_fd (int               fd,
                                   gpointer          data,
                                   GDestroyNotify    notify);
 
-/* Runs @func (@data) in the library's pool of four threads, which is where file work goes that may
- * block. Never for work that waits for other work of the pool. */
-void sandbox_pool_push (GFunc    func,
-                        gpointer data);
+/* Whose end nobody can tell, such as that of removing a tree which a guest has made, does not keep others waiting. */
+typedef enum
+{
+  SANDBOX_POOL_CALLS,    /* four threads */
+  SANDBOX_POOL_REMOVALS, /* two */
+  SANDBOX_N_POOLS,
+} SandboxPool;
+
+/* Runs @func (@data) in one of the library's pools, which is where file work goes that may block. Never for work that
+ * waits for other work of the same pool. */
+void sandbox_pool_push (SandboxPool pool,
+                        GFunc       func,
+                        gpointer    data);
 
 G_END_DECLS

@@ -6,7 +6,6 @@
 
 #include "sandbox-fork-private.h"
 
-#define POOL_THREADS 4
 /* What the worker runs is short. Should it wait for a lock of the host's that the forking thread has, such as the one
  * of an interpreter, then the fork comes first. */
 #define PAUSE_LIMIT_US (250 * 1000)
@@ -17,8 +16,16 @@ static GMutex        lock; /* guards what follows; held by who forks */
 static GCond         idle;
 static GMainContext *worker; /* read without the lock too */
 static GThread      *busy;   /* the worker, while it does not wait */
-static GAsyncQueue  *jobs;
-static guint         n_pool_threads;
+
+static struct
+{
+  const guint  max_threads;
+  guint        n_threads;
+  GAsyncQueue *jobs;
+} pools[SANDBOX_N_POOLS] = {
+  [SANDBOX_POOL_CALLS] = { .max_threads = 4 },
+  [SANDBOX_POOL_REMOVALS] = { .max_threads = 2 },
+};
 
 static int
 sandbox_worker_poll (GPollFD *fds,
@@ -64,8 +71,11 @@ sandbox_worker_resume_in_child (void)
 {
   g_atomic_pointer_set (&worker, NULL);
   busy = NULL;
-  jobs = NULL;
-  n_pool_threads = 0;
+  for (guint i = 0; i < SANDBOX_N_POOLS; i++)
+    {
+      pools[i].jobs = NULL;
+      pools[i].n_threads = 0;
+    }
   g_mutex_unlock (&lock);
 }
 
@@ -178,8 +188,9 @@ sandbox_pool_thread (gpointer data)
 
 /* Not a pool of GLib's: its idle threads serve every pool of the process, and a child waits for them in vain. */
 void
-sandbox_pool_push (GFunc    func,
-                   gpointer data)
+sandbox_pool_push (SandboxPool pool,
+                   GFunc       func,
+                   gpointer    data)
 {
   PoolJob *job = g_new (PoolJob, 1);
   GThread *thread = NULL;
@@ -189,14 +200,14 @@ sandbox_pool_push (GFunc    func,
 
   sandbox_fork_get_generation ();
   g_mutex_lock (&lock);
-  if (jobs == NULL)
-    jobs = g_async_queue_new ();
-  g_async_queue_push (jobs, job);
+  if (pools[pool].jobs == NULL)
+    pools[pool].jobs = g_async_queue_new ();
+  g_async_queue_push (pools[pool].jobs, job);
   /* A thread that cannot be started leaves the job queued for the ones that run. */
-  if (n_pool_threads < POOL_THREADS && g_async_queue_length (jobs) > 0 &&
-      (thread = g_thread_try_new ("sandbox-pool", sandbox_pool_thread, jobs, NULL)) != NULL)
+  if (pools[pool].n_threads < pools[pool].max_threads && g_async_queue_length (pools[pool].jobs) > 0 &&
+      (thread = g_thread_try_new ("sandbox-pool", sandbox_pool_thread, pools[pool].jobs, NULL)) != NULL)
     {
-      n_pool_threads++;
+      pools[pool].n_threads++;
       g_thread_unref (thread);
     }
   g_mutex_unlock (&lock);

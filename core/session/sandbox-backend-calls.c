@@ -240,7 +240,7 @@ sandbox_backend_driver_created (gpointer      user_data,
     create->error = g_error_copy (error);
 
   if (create->error != NULL && create->kept != NULL)
-    sandbox_storage_run (sandbox_backend_undo_create, g_steal_pointer (&task));
+    sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_backend_undo_create, g_steal_pointer (&task));
   else if (create->error != NULL)
     g_task_return_error (task, g_steal_pointer (&create->error));
   else
@@ -419,7 +419,7 @@ sandbox_backend_create_async (SandboxBackend       *self,
       g_task_set_source_tag (opening, sandbox_backend_open_workspace);
       g_task_set_check_cancellable (opening, FALSE);
       g_task_set_task_data (opening, create, NULL); /* which @task has */
-      sandbox_storage_run (sandbox_backend_open_workspace, g_steal_pointer (&opening));
+      sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_backend_open_workspace, g_steal_pointer (&opening));
     }
   else if (error != NULL)
     g_task_return_error (task, error);

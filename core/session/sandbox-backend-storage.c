@@ -23,6 +23,7 @@ struct _SandboxStorageCall
 {
   GTask             *task; /* which has this; a reference until it is started */
   SandboxStorageFunc work;
+  SandboxPool        pool; /* where its work is done */
   guint              uid;
   guint              gid;
 
@@ -108,7 +109,7 @@ sandbox_storage_call_start (SandboxStorageCall *call,
   if (error != NULL)
     g_task_return_error (task, error);
   else
-    sandbox_storage_run (sandbox_storage_call_work, g_steal_pointer (&task));
+    sandbox_storage_run (call->pool, sandbox_storage_call_work, g_steal_pointer (&task));
 }
 
 static gpointer
@@ -468,6 +469,7 @@ sandbox_backend_delete_template_async (SandboxBackend     *self,
   if (call == NULL)
     return;
 
+  call->pool = SANDBOX_POOL_REMOVALS;
   call->key = g_strdup (key);
   if (!sandbox_key_is_valid (key))
     g_set_error_literal (&error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
@@ -663,6 +665,7 @@ sandbox_backend_delete_session_async (SandboxBackend     *self,
   if (call == NULL)
     return;
 
+  call->pool = SANDBOX_POOL_REMOVALS;
   call->state = g_object_ref (state);
   if (!sandbox_state_is_complete (state))
     g_set_error_literal (&error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The state is empty");

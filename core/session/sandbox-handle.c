@@ -309,7 +309,7 @@ sandbox_handle_idle_cb (GObject      *object,
     g_set_error_literal (&stop->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
                          "The commands of the session are not proven to be gone");
   if (sandbox_core_get_kept (self->core) != NULL)
-    sandbox_storage_run (sandbox_handle_end_stop, g_steal_pointer (&task));
+    sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_handle_end_stop, g_steal_pointer (&task));
   else
     sandbox_handle_end_stop (g_steal_pointer (&task), NULL);
 }
@@ -583,7 +583,7 @@ sandbox_handle_stopped_cb (GObject      *object,
 
   /* After a stop that failed the lease has been given up. Whoever takes it knows what of the session is alive. */
   g_clear_error (&error);
-  sandbox_storage_run (sandbox_handle_remove, g_steal_pointer (&task));
+  sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_handle_remove, g_steal_pointer (&task));
 }
 
 /**

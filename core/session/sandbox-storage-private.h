@@ -5,6 +5,7 @@
 #include "sandbox-create-options.h"
 #include "sandbox-state.h"
 #include "sandbox-store-private.h"
+#include "sandbox-worker-private.h"
 #include "sandbox-workspace.h"
 
 G_BEGIN_DECLS
@@ -13,8 +14,9 @@ G_BEGIN_DECLS
 
 /* Does @work (@task), which may block and answers the task, and takes it: here below a synchronous call, else in the
  * pool. */
-void sandbox_storage_run (GFunc  work,
-                          GTask *task);
+void sandbox_storage_run (SandboxPool pool,
+                          GFunc       work,
+                          GTask      *task);
 
 /* For SandboxContainedCheck; @data is a cancellable or NULL. */
 int sandbox_storage_check (gpointer data);

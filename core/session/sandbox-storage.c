@@ -14,13 +14,14 @@
 #include "sandbox-workspace-private.h"
 
 void
-sandbox_storage_run (GFunc  work,
-                     GTask *task)
+sandbox_storage_run (SandboxPool pool,
+                     GFunc       work,
+                     GTask      *task)
 {
   if (sandbox_sync_is_below ())
     work (task, NULL);
   else
-    sandbox_pool_push (work, task);
+    sandbox_pool_push (pool, work, task);
 }
 
 int
@@ -232,7 +233,7 @@ sandbox_kept_session_free (SandboxKeptSession *self)
 {
   /* A lease is given up at once; only what is removed with it takes its time. */
   if (sandbox_store_is_private (self->store))
-    sandbox_pool_push (sandbox_kept_session_release_cb, self);
+    sandbox_pool_push (SANDBOX_POOL_REMOVALS, sandbox_kept_session_release_cb, self);
   else
     sandbox_kept_session_release_cb (self, NULL);
 }

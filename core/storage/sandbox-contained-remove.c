@@ -188,19 +188,22 @@ sandbox_removal_enter (SandboxRemoval *self,
 }
 
 /* Opens the levels above the deepest again, from one that is open down and by name, never upwards: a directory that
- * somebody moves out of here meanwhile cannot take us along. Each must be the one that it was. FALSE when the
- * way is not there any more. */
+ * somebody moves out of here meanwhile cannot take us along. Each must be the one that it was. Those half way, half
+ * of the rest of the way and so on stay open, so that the next time the way is short. FALSE when the way is not there
+ * any more. */
 static gboolean
 sandbox_removal_reopen (SandboxRemoval *self)
 {
   g_auto (SandboxFd) held = -1;
   const guint last = self->levels->len - 2;
   guint       first = last;
+  guint       half;
   int         at = -1;
 
   while (sandbox_removal_get_level (self, first)->dir == NULL)
     first--;
   at = dirfd (sandbox_removal_get_level (self, first)->dir);
+  half = first + (last - first) / 2;
 
   for (guint i = first + 1; i <= last; i++)
     {
@@ -212,7 +215,9 @@ sandbox_removal_reopen (SandboxRemoval *self)
         return FALSE;
 
       sandbox_clear_fd (&held);
-      if (last - i >= MAX_OPEN - 2)
+      if (i == half)
+        half += (last - half) / 2;
+      else if (last - i >= MAX_OPEN - 2)
         {
           held = at = g_steal_fd (&fd);
           continue;

@@ -661,7 +661,8 @@ sandbox_workspace_start (SandboxWorkspaceJob *job,
     g_bytes_ref (queued->bytes);
   if (queued->directory != NULL)
     g_object_ref (queued->directory);
-  sandbox_pool_push (sandbox_workspace_job_pool_cb, queued);
+  sandbox_pool_push (job->run == sandbox_workspace_job_remove ? SANDBOX_POOL_REMOVALS : SANDBOX_POOL_CALLS,
+                     sandbox_workspace_job_pool_cb, queued);
 
   return TRUE;
 }

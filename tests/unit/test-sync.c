@@ -450,7 +450,7 @@ test_drained (void)
   g_assert_cmpint (runs, ==, 1);
 }
 
-/* ---- The worker and the pool */
+/* ---- The worker and the pools */
 
 static gboolean
 is_worker_cb (gpointer data)
@@ -504,10 +504,37 @@ test_pool (void)
   g_test_summary ("The pool runs everything, and at most four at a time");
 
   for (guint i = 0; i < 100; i++)
-    sandbox_pool_push (pool_cb, &pool);
+    sandbox_pool_push (SANDBOX_POOL_CALLS, pool_cb, &pool);
   test_wait (g_atomic_int_get (&pool.done) == 100);
   g_assert_cmpint (pool.most, <=, 4);
   g_assert_cmpint (pool.most, >, 1);
+}
+
+static void
+pool_wait_cb (gpointer data,
+              gpointer user_data)
+{
+  int *is_open = data;
+
+  while (!g_atomic_int_get (is_open))
+    g_usleep (1000);
+}
+
+static void
+test_removals (void)
+{
+  Pool pool = { 0 };
+  int  is_open = FALSE;
+
+  g_test_summary ("Removals that take for ever hold up no other call");
+
+  for (guint i = 0; i < 8; i++)
+    sandbox_pool_push (SANDBOX_POOL_REMOVALS, pool_wait_cb, &is_open);
+  sandbox_pool_push (SANDBOX_POOL_REMOVALS, pool_cb, &pool);
+  sandbox_pool_push (SANDBOX_POOL_CALLS, pool_cb, &pool);
+  test_wait (g_atomic_int_get (&pool.done) == 1);
+  g_atomic_int_set (&is_open, TRUE);
+  test_wait (g_atomic_int_get (&pool.done) == 2);
 }
 
 int
@@ -531,6 +558,7 @@ main (int    argc,
   g_test_add_func ("/dispatcher/gone", test_dispatcher_gone);
   g_test_add_func ("/worker/one", test_worker);
   g_test_add_func ("/worker/pool", test_pool);
+  g_test_add_func ("/sync/removals", test_removals);
 
   return g_test_run ();
 }
