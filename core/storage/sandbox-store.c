@@ -17,6 +17,7 @@
 #include "sandbox-keys-private.h"
 #include "sandbox-lease-private.h"
 #include "sandbox-random-private.h"
+#include "sandbox-store-temporary-private.h"
 
 #define MAX_TRIES 32
 #define NAME_BYTES 16
@@ -36,6 +37,7 @@ struct _SandboxStore
   guint gid;
   pid_t pid;
   int   parent; /* of a private directory, which is removed in the end; or -1 */
+  int   owner;  /* the lock of a private directory; or -1 */
   int   state;
   int   top; /* of this backend */
   int   templates;
@@ -143,25 +145,26 @@ sandbox_store_open_below (SandboxStore *self,
 }
 
 static gboolean
-sandbox_store_open_state (SandboxStore *self,
-                          const char   *state_directory,
-                          GError      **error)
+sandbox_store_open_state (SandboxStore         *self,
+                          const char           *state_directory,
+                          SandboxContainedCheck check,
+                          gpointer              data,
+                          GError              **error)
 {
   g_autofree char *directory = NULL;
   g_autofree char *name = NULL;
   g_auto (SandboxFd) parent = -1;
-  g_autoptr (GError) cause = NULL;
+  int owner = -1;
 
   if (state_directory == NULL)
     {
-      self->path = g_dir_make_tmp ("sandbox-XXXXXX", &cause);
+      self->path = sandbox_store_make_temporary (&owner, check, data, error);
       if (self->path == NULL)
-        {
-          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "Cannot make a private state directory: %s", cause->message);
-          return FALSE;
-        }
-      /* Whatever the umask of the host */
-      chmod (self->path, 0700);
+        return FALSE;
+      sandbox_fork_lock ();
+      self->owner = owner;
+      sandbox_fork_watch (&self->owner);
+      sandbox_fork_unlock ();
     }
   else if (!g_path_is_absolute (state_directory))
     {
@@ -205,11 +208,11 @@ sandbox_store_new (const char           *state_directory,
   self->uid = uid;
   self->gid = gid;
   self->pid = getpid ();
-  self->parent = self->state = self->top = self->templates = self->sessions = self->aside = -1;
+  self->parent = self->owner = self->state = self->top = self->templates = self->sessions = self->aside = -1;
   g_mutex_init (&self->lock);
   self->verified = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) sandbox_stored_template_unref);
 
-  if (!sandbox_store_open_state (self, state_directory, error) ||
+  if (!sandbox_store_open_state (self, state_directory, check, data, error) ||
       !sandbox_store_open_below (self, self->state, backend, &self->top, error) ||
       !sandbox_store_open_below (self, self->top, "templates", &self->templates, error) ||
       !sandbox_store_open_below (self, self->top, "sessions", &self->sessions, error) ||
@@ -252,6 +255,7 @@ sandbox_store_unref (SandboxStore *self)
         g_debug ("A private state directory stays: %s", error->message);
     }
   sandbox_clear_fd (&self->parent);
+  sandbox_fork_close (&self->owner);
   g_hash_table_unref (self->verified);
   g_mutex_clear (&self->lock);
   g_free (self->path);

@@ -136,6 +136,47 @@ test_private (Fixture      *fixture,
 }
 
 static void
+test_private_left (Fixture      *fixture,
+                   gconstpointer unused)
+{
+  SandboxStore   *live = open_store (NULL, "backend");
+  SandboxStore   *next = NULL;
+  SandboxFileSet *files = make_files ();
+  char            path[PATH_MAX] = "";
+  int             ends[2];
+  int             status = 0;
+  pid_t           child;
+
+  g_test_summary ("That of a program which was killed goes with the next one; those of the living stay");
+
+  g_assert_cmpint (pipe (ends), ==, 0);
+  child = fork ();
+  if (child == 0)
+    {
+      SandboxStore *store = open_store (NULL, "backend");
+      const char   *own = sandbox_store_get_path (store);
+
+      g_object_unref (prewarm (store, files));
+      if (write (ends[1], own, strlen (own)) < 0)
+        _exit (1);
+      kill (getpid (), SIGKILL);
+    }
+  close (ends[1]);
+  g_assert_cmpint (read (ends[0], path, sizeof path - 1), >, 0);
+  close (ends[0]);
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  g_assert_true (WIFSIGNALED (status));
+  g_assert_cmpint (access (path, F_OK), ==, 0);
+
+  next = open_store (NULL, "backend");
+  g_assert_cmpint (access (path, F_OK), <, 0);
+  g_assert_cmpint (access (sandbox_store_get_path (live), F_OK), ==, 0);
+  sandbox_store_unref (next);
+  sandbox_store_unref (live);
+  g_object_unref (files);
+}
+
+static void
 test_prewarm (Fixture      *fixture,
               gconstpointer unused)
 {
@@ -803,6 +844,7 @@ main (int    argc,
   if (geteuid () == 0)
     ADD ("foreign", test_foreign);
   ADD ("private", test_private);
+  ADD ("private-left", test_private_left);
   ADD ("prewarm", test_prewarm);
   ADD ("many", test_many);
   ADD ("backends-apart", test_backends_apart);
