@@ -89,10 +89,15 @@ G_DECLARE_FINAL_TYPE (SandboxProfile, sandbox_profile, SANDBOX, PROFILE, GObject
 SANDBOX_AVAILABLE_IN_1_0
 SandboxProfile *sandbox_profile_new (void) G_GNUC_WARN_UNUSED_RESULT;
 SANDBOX_AVAILABLE_IN_1_0
+SandboxProfile *sandbox_profile_new_preset (const char *name) G_GNUC_WARN_UNUSED_RESULT;
+SANDBOX_AVAILABLE_IN_1_0
 SandboxProfile *sandbox_profile_new_from_json (const char *text,
                                                GError    **error) G_GNUC_WARN_UNUSED_RESULT;
 SANDBOX_AVAILABLE_IN_1_0
 char *sandbox_profile_to_json (SandboxProfile *self);
+SANDBOX_AVAILABLE_IN_1_0
+char *sandbox_profile_explain (SandboxProfile *self,
+                               const char     *path);
 
 SANDBOX_AVAILABLE_IN_1_0
 SandboxView sandbox_profile_get_view (SandboxProfile *self);

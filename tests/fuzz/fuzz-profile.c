@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What is taken is a profile that is good by every rule, and it is written and read again as the same. */
+/* What is taken is a profile that is good by every rule, it is written and read again as the same, and each of its places
+ * can be explained. */
 
 #include <glib.h>
 #include <stdint.h>
@@ -8,6 +9,16 @@
 
 #include "sandbox-error.h"
 #include "sandbox-profile-private.h"
+
+static void
+fuzz_explain (SandboxProfile *profile,
+              const char     *path)
+{
+  g_autofree char *text = sandbox_profile_explain (profile, path);
+
+  g_assert_true (g_utf8_validate (text, -1, NULL));
+  g_assert_cmpuint (strlen (text), <, 2000);
+}
 
 int LLVMFuzzerTestOneInput (const uint8_t *data,
                             size_t         size);
@@ -23,6 +34,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
   g_autoptr (SandboxProfile) frozen = NULL;
   g_autofree char *written = NULL;
   g_autofree char *rewritten = NULL;
+  GListModel      *mounts = NULL;
 
   if (profile == NULL)
     {
@@ -43,6 +55,15 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
 
   frozen = sandbox_profile_freeze (again);
   g_assert_true (sandbox_profile_validate (frozen, NULL));
+  mounts = sandbox_profile_get_mounts (frozen);
+  for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+
+      fuzz_explain (frozen, sandbox_mount_get_target (mount));
+    }
+  fuzz_explain (frozen, sandbox_profile_get_workspace_target (frozen));
+  fuzz_explain (frozen, text);
 
   return 0;
 }

@@ -771,6 +771,83 @@ test_namespaces (void)
     }
 }
 
+/* What sandbox_profile_explain () must say of a step. */
+static const char *
+get_explanation (const SandboxBubblewrapStep *step)
+{
+  if (step->mask)
+    return step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_PROFILE ? "is hidden by a mask" : "is an empty directory in the system view";
+
+  switch (step->kind)
+    {
+    case SANDBOX_BUBBLEWRAP_STEP_MEMORY:
+      return step->read_only ? "is a small directory of the sandbox's own" : "is memory of the sandbox's own";
+
+    case SANDBOX_BUBBLEWRAP_STEP_LINK:
+      return g_str_has_prefix (step->target, "/dev/") ? "Commands|is a link to" : "of the host|is the host's";
+
+    case SANDBOX_BUBBLEWRAP_STEP_BIND:
+      return step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE ? "of the workspace"
+             : step->read_only                                   ? "and not change it"
+                                                                 : "read and write it, on the host too";
+
+    case SANDBOX_BUBBLEWRAP_STEP_DEVICE:
+      return "is the device of that name|is the terminal of the command";
+
+    case SANDBOX_BUBBLEWRAP_STEP_PROC:
+      return "is of a procfs of the sandbox's own";
+
+    case SANDBOX_BUBBLEWRAP_STEP_GENERATED:
+      return step->file == SANDBOX_BUBBLEWRAP_FILE_AGENT ? "is the program that runs commands" : "is made for the sandbox";
+
+    case SANDBOX_BUBBLEWRAP_STEP_NOTHING:
+      return "is hidden by a mask";
+
+    case SANDBOX_BUBBLEWRAP_STEP_PROTECT:
+      return "protected by a mount";
+
+    case SANDBOX_BUBBLEWRAP_STEP_DIRECTORY:
+    default:
+      return "made for the sandbox|of the sandbox's own|has none of the host";
+    }
+}
+
+static void
+test_explain (void)
+{
+  static const SandboxView views[] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM, SANDBOX_VIEW_CUSTOM };
+
+  g_test_summary ("What profiles explain is what is planned, step by step");
+
+  for (guint i = 0; i < G_N_ELEMENTS (views); i++)
+    {
+      g_auto (Request) request = { 0 };
+      g_autoptr (SandboxMount) hooks = sandbox_mount_new (NULL, "/workspace/.git/hooks", SANDBOX_MOUNT_MODE_READ_ONLY);
+      g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+
+      request_init (&request, views[i]);
+      request.input.share_network = views[i] == SANDBOX_VIEW_MINIMAL;
+      request_mount (&request, "/srv/models/large", "/models/large");
+      request_add (&request, "/srv/cache", TRUE, "/cache", SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+      request_add (&request, NULL, FALSE, "/models/large-hidden", SANDBOX_MOUNT_MODE_MASK, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+      sandbox_profile_add_mount (request.profile, hooks);
+      request.n_sources++;
+      plan = request_plan (&request);
+      for (guint j = 0; j < plan->steps->len; j++)
+        {
+          const SandboxBubblewrapStep *step = plan->steps->pdata[j];
+          g_autofree char             *text = sandbox_profile_explain (request.profile, step->target);
+          g_auto (GStrv) words = g_strsplit (get_explanation (step), "|", -1);
+          gboolean said = FALSE;
+
+          for (guint k = 0; words[k] != NULL; k++)
+            said = said || strstr (text, words[k]) != NULL;
+          if (!said || strstr (text, "is not there") != NULL)
+            g_error ("“%s” does not say one of “%s”", text, get_explanation (step));
+        }
+    }
+}
+
 int
 main (int    argc,
       char **argv)
@@ -795,6 +872,7 @@ main (int    argc,
   g_test_add_func ("/bubblewrap-plan/proc", test_proc);
   g_test_add_func ("/bubblewrap-plan/limits", test_limits);
   g_test_add_func ("/bubblewrap-plan/namespaces", test_namespaces);
+  g_test_add_func ("/bubblewrap-plan/explain", test_explain);
 
   return g_test_run ();
 }

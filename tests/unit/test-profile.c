@@ -320,6 +320,202 @@ test_proc (void)
 }
 
 static void
+test_presets (void)
+{
+  static const struct
+  {
+    const char         *name;
+    SandboxView         view;
+    gboolean            read_only;
+    SandboxFilter       filter;
+    SandboxRestrictions missing;
+  } presets[] = {
+    { "agent", SANDBOX_VIEW_MINIMAL, FALSE, SANDBOX_FILTER_DEFAULT, SANDBOX_RESTRICTIONS_NETWORK_DENIED },
+    { "build", SANDBOX_VIEW_SYSTEM, FALSE, SANDBOX_FILTER_DEFAULT, SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_SECRETS_HIDDEN },
+    { "inspect", SANDBOX_VIEW_MINIMAL, TRUE, SANDBOX_FILTER_STRICT, SANDBOX_RESTRICTIONS_NONE },
+    { "converter", SANDBOX_VIEW_MINIMAL, FALSE, SANDBOX_FILTER_STRICT, SANDBOX_RESTRICTIONS_NONE },
+  };
+  static const char *const  unknown[] = { "", "Agent", "agents", "agent ", "default" };
+  const SandboxRestrictions all = SANDBOX_RESTRICTIONS_NETWORK_DENIED | SANDBOX_RESTRICTIONS_WRITE_CONTAINED |
+                                  SANDBOX_RESTRICTIONS_SECRETS_HIDDEN | SANDBOX_RESTRICTIONS_PROCESS_CONTAINED;
+
+  g_test_summary ("Each preset is a good profile that needs no control group and can be changed; another name gives none");
+
+  for (guint i = 0; i < G_N_ELEMENTS (presets); i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new_preset (presets[i].name);
+      g_autoptr (SandboxProfile) read = NULL;
+      g_autoptr (GError) error = NULL;
+      g_autofree char *text = NULL;
+      SandboxLimits   *limits = NULL;
+
+      g_test_message ("%s", presets[i].name);
+      g_assert_true (sandbox_profile_validate (profile, &error));
+      g_assert_no_error (error);
+      g_assert_cmpint (sandbox_profile_get_view (profile), ==, presets[i].view);
+      g_assert_cmpint (sandbox_profile_get_workspace_read_only (profile), ==, presets[i].read_only);
+      g_assert_cmpint (sandbox_profile_get_filter (profile), ==, presets[i].filter);
+      g_assert_cmpint (sandbox_profile_get_required (profile), ==, all & ~presets[i].missing);
+      g_assert_nonnull (g_environ_getenv ((char **) sandbox_profile_get_environment (profile), "LANG"));
+
+      limits = sandbox_profile_get_limits (profile);
+      g_assert_cmpuint (sandbox_limits_get_memory_bytes (limits), ==, 0);
+      g_assert_cmpuint (sandbox_limits_get_tasks (limits), ==, 0);
+      g_assert_cmpuint (sandbox_limits_get_cpu_percent (limits), ==, 0);
+      g_assert_cmpuint (sandbox_limits_get_processes (limits), >, 0);
+      g_assert_cmpuint (sandbox_limits_get_open_files (limits), >, 0);
+      g_assert_cmpuint (sandbox_limits_get_tmp_bytes (limits), >, 0);
+      g_assert_cmpuint (sandbox_limits_get_shm_bytes (limits), >, 0);
+
+      text = sandbox_profile_to_json (profile);
+      read = sandbox_profile_new_from_json (text, &error);
+      g_assert_no_error (error);
+      value_checks_same (G_OBJECT (profile), G_OBJECT (read));
+
+      sandbox_limits_set_tasks (limits, 5);
+      sandbox_profile_set_guest_uid (profile, 5);
+      {
+        g_autoptr (SandboxProfile) again = sandbox_profile_new_preset (presets[i].name);
+
+        g_assert_cmpuint (sandbox_limits_get_tasks (sandbox_profile_get_limits (again)), ==, 0);
+        g_assert_cmpuint (sandbox_profile_get_guest_uid (again), ==, 1000);
+      }
+    }
+
+  for (guint i = 0; i < G_N_ELEMENTS (unknown); i++)
+    g_assert_null (sandbox_profile_new_preset (unknown[i]));
+}
+
+/* What is told of @path has all of @words, which are separated by |. */
+static void
+assert_explained (SandboxProfile *profile,
+                  const char     *path,
+                  const char     *words)
+{
+  g_autofree char *text = sandbox_profile_explain (profile, path);
+  g_auto (GStrv) parts = g_strsplit (words, "|", -1);
+
+  g_test_message ("%s", text);
+  g_assert_true (g_str_has_prefix (text, "“"));
+  g_assert_true (g_str_has_suffix (text, "."));
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (strstr (text, parts[i]) == NULL)
+      g_error ("“%s” does not say “%s”", text, parts[i]);
+}
+
+static void
+test_explain (void)
+{
+  static const struct
+  {
+    const char *path;
+    const char *minimal;
+    const char *system;
+    const char *custom;
+  } places[] = {
+    { "/", "own|not make anything", "own", "own" },
+    { "/usr", "“/usr” of the host|minimal view|not change", "“/usr” of the host|system view|not change", "is not there|custom view" },
+    { "/usr/bin/git", "“/usr/bin/git” of the host|not change", "“/usr/bin/git” of the host|not change", "is not there" },
+    { "/usrlocal", "is not there", "is not there", "is not there" },
+    { "/lib64/ld.so", "“/lib64/ld.so” of the host", "“/lib64/ld.so” of the host", "is not there" },
+    { "/etc", "made for the sandbox|no secret", "“/etc” of the host|every user|is hidden", "is not there" },
+    { "/etc/passwd", "made for the sandbox|no account", "made for the sandbox|no account", "is not there" },
+    { "/etc/shadow", "is not there|“/etc” is made", "“/etc/shadow” of the host|every user|is hidden", "is not there" },
+    { "/etc/ssl/certs/a.pem", "certificates|not change", "“/etc/ssl/certs/a.pem” of the host", "is not there" },
+    { "/etc/ssl/private", "is not there", "every user", "is not there" },
+    { "/etc/resolv.conf", "for sessions that have its network", "of the host", "is not there" },
+    { "/opt/tool", "is not there", "“/opt/tool” of the host|not change", "is not there" },
+    { "/home/user/.ssh", "is not there", "is not there|“/home” is an empty directory", "is not there" },
+    { "/root", "is not there", "an empty directory", "is not there" },
+    { "/tmp", "memory|256.0\u00a0MiB|read and write", "memory", "memory" },
+    { "/tmp/x/y", "memory|read and write", "memory", "memory" },
+    { "/dev/shm/x", "memory|16.0\u00a0MiB", "memory", "memory" },
+    { "/dev/null", "device", "device", "device" },
+    { "/dev/sda", "is not there|“/dev” is", "is not there", "is not there" },
+    { "/dev/pts/0", "terminals", "terminals", "terminals" },
+    { "/run/user/1000/bus", "is not there|“/run” is", "is not there", "is not there" },
+    { "/sys", "is not there", "is not there", "is not there" },
+    { "/proc/1/environ", "procfs of the sandbox's own", "procfs", "procfs" },
+    { "/workspace", "“.” of the workspace|read and write", "“.” of the workspace", "“.” of the workspace" },
+    { "/workspace/src/a.c", "“src/a.c” of the workspace|read and write", "workspace", "workspace" },
+    { "/workspaces", "is not there", "is not there", "is not there" },
+    { "src/a.c", "no path of a sandbox: it is not absolute", "not absolute", "not absolute" },
+    { "", "not absolute", "not absolute", "not absolute" },
+    { "/usr/../etc", "no path of a sandbox", "upwards", "upwards" },
+    { "/usr/\x1b[31m\n", "\\x1b[31m\\x0a", "of the host", "is not there" },
+    { "/\xff", "not UTF-8", "not UTF-8", "not UTF-8" },
+  };
+
+  g_test_summary ("Each view is explained place by place: what it is, whose, and whether commands can change it, also where nothing is");
+
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    {
+      const char *const words[] = { places[i].minimal, places[i].system, places[i].custom };
+
+      for (guint view = 0; view < G_N_ELEMENTS (words); view++)
+        {
+          g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+          sandbox_profile_set_view (profile, view);
+          assert_explained (profile, places[i].path, words[view]);
+        }
+    }
+}
+
+static void
+test_explain_profile (void)
+{
+  g_autoptr (SandboxMount) models = sandbox_mount_new ("/srv/models", "/models/v1", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) cache = sandbox_mount_new ("/srv/cache", "/usr/cache", SANDBOX_MOUNT_MODE_READ_WRITE);
+  g_autoptr (SandboxMount) mask = sandbox_mount_new (NULL, "/usr/share/doc", SANDBOX_MOUNT_MODE_MASK);
+  g_autoptr (SandboxMount) hooks = sandbox_mount_new (NULL, "/home/user/project/.git/hooks", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+
+  g_test_summary ("What a profile adds is explained by its mounts, masks, workspace, proc and limits");
+
+  sandbox_profile_set_view (profile, SANDBOX_VIEW_SYSTEM);
+  sandbox_profile_add_mount (profile, models);
+  sandbox_profile_add_mount (profile, cache);
+  sandbox_profile_add_mount (profile, mask);
+  sandbox_profile_add_mount (profile, hooks);
+  sandbox_profile_set_workspace_target (profile, "/home/user/project");
+  sandbox_limits_set_tmp_bytes (limits, 0);
+  sandbox_profile_set_limits (profile, limits);
+  g_assert_true (sandbox_profile_validate (profile, NULL));
+
+  assert_explained (profile, "/models/v1/a/b", "“/srv/models/a/b” of the host|mount at “/models/v1”|not change");
+  assert_explained (profile, "/models", "a directory of the sandbox's own|“/models/v1”|cannot make");
+  assert_explained (profile, "/models/v2", "is not there");
+  assert_explained (profile, "/usr/cache/x", "“/srv/cache/x” of the host|read and write it, on the host too");
+  assert_explained (profile, "/usr/cached", "“/usr/cached” of the host|system view");
+  assert_explained (profile, "/usr/share/doc", "hidden by a mask");
+  assert_explained (profile, "/usr/share/doc/a", "is not there|mask at “/usr/share/doc”");
+  assert_explained (profile, "/home", "empty directory");
+  assert_explained (profile, "/home/user", "a directory of the sandbox's own|“/home/user/project”");
+  assert_explained (profile, "/home/user/project", "“.” of the workspace|read and write");
+  assert_explained (profile, "/home/user/project/.git", "not rename or remove it|.git/hooks” below it is protected");
+  assert_explained (profile, "/home/user/project/.git/hooks/a", "protected by a mount|not change");
+  assert_explained (profile, "/home/user/project/.git/config", "read and write it, and so can the host");
+  assert_explained (profile, "/workspace", "is not there");
+  assert_explained (profile, "/tmp/a", "as much as the kernel gives");
+
+  sandbox_profile_set_workspace_read_only (profile, TRUE);
+  assert_explained (profile, "/home/user/project/a", "the workspace is read-only");
+
+  sandbox_profile_set_proc (profile, SANDBOX_PROC_MODE_AUTO);
+  assert_explained (profile, "/proc/self", "where the host cannot mount one, it is not there");
+  sandbox_profile_set_proc (profile, SANDBOX_PROC_MODE_NONE);
+  assert_explained (profile, "/proc", "an empty directory");
+  assert_explained (profile, "/proc/self", "is not there");
+  sandbox_profile_set_proc (profile, SANDBOX_PROC_MODE_SELF_EXE);
+  sandbox_profile_set_self_exe (profile, "/usr/bin/node");
+  assert_explained (profile, "/proc/self", "nothing but /proc/self/exe");
+  assert_explained (profile, "/proc/self/exe", "a link to “/usr/bin/node”");
+  assert_explained (profile, "/proc/self/fd", "is not there");
+}
+
+static void
 test_launcher (void)
 {
   static const struct
@@ -673,6 +869,9 @@ main (int    argc,
   g_test_add_func ("/profile/workspace-target", test_workspace_target);
   g_test_add_func ("/profile/proc", test_proc);
   g_test_add_func ("/profile/launcher", test_launcher);
+  g_test_add_func ("/profile/presets", test_presets);
+  g_test_add_func ("/profile/explain", test_explain);
+  g_test_add_func ("/profile/explain-profile", test_explain_profile);
   g_test_add_func ("/profile/json/round-trip", test_json_round_trip);
   g_test_add_func ("/profile/json/strict", test_json_strict);
   g_test_add_func ("/profile/json/secrets", test_json_secrets);
