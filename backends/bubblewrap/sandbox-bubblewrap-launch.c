@@ -3,6 +3,7 @@
 #include "sandbox-bubblewrap-launch.h"
 
 #include "sandbox-bubblewrap-fd.h"
+#include "sandbox-bubblewrap-rules.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,8 @@ struct _SandboxBubblewrapLaunch
   char                      *workspace_target;
   gboolean                   workspace_read_only;
   SandboxBubblewrapSources  *sources;
-  SandboxBubblewrapPlan     *plan; /* the two differ in nothing that needs a descriptor or the agent */
+  SandboxBubblewrapPlan     *plan;  /* the two differ in nothing that needs a descriptor or the agent */
+  GArray                    *rules; /* of SandboxBubblewrapRule */
 };
 
 SandboxBubblewrapLaunch *
@@ -58,6 +60,7 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
     sandbox_bubblewrap_fd_clear (&self->file_fds[i]);
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
     sandbox_bubblewrap_fd_clear (&self->arguments_fds[i]);
+  g_clear_pointer (&self->rules, g_array_unref);
   g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
   g_clear_pointer (&self->sources, sandbox_bubblewrap_sources_free);
   g_clear_pointer (&self->identity, sandbox_bubblewrap_identity_free);
@@ -232,8 +235,9 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
       if (self->arguments_fds[i] < 0)
         return sandbox_bubblewrap_launch_fail_files (error);
     }
+  self->rules = sandbox_bubblewrap_rules_new (self->plan, error);
 
-  return TRUE;
+  return self->rules != NULL;
 }
 
 static int
@@ -557,6 +561,12 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
       if (self->identity->uid != G_MAXUINT)
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);
+      for (guint i = 0; i < self->rules->len; i++)
+        {
+          const SandboxBubblewrapRule *rule = &g_array_index (self->rules, SandboxBubblewrapRule, i);
+
+          sandbox_agent_channel_add_rule (channel, rule->path, rule->access);
+        }
       /* On failure the channel ends what has been started. */
       return sandbox_bubblewrap_launch_add_mounts (self, channel, error) ? g_steal_pointer (&channel) : NULL;
     }

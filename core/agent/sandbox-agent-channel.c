@@ -45,6 +45,8 @@ struct _SandboxAgentChannel
   guint64                  workspace_device;
   guint64                  workspace_inode;
   GArray                  *mounts;      /* of SandboxAgentChannelMount */
+  GArray                  *rules;       /* of SandboxAgentChannelRule */
+  gsize                    rules_size;  /* bytes of their paths, with what ends them */
   int                      launcher_fd; /* pidfd of our child */
   int                      words_fd;    /* what it says */
   int                      lock_fd;     /* what the agent holds as long as it lives; watched */
@@ -54,6 +56,15 @@ struct _SandboxAgentChannel
 };
 
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX);
+G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES == SANDBOX_AGENT_N_RULES_MAX);
+G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE == SANDBOX_AGENT_RULES_SIZE_MAX);
+/* One spelling on both sides */
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_LIST == (int) SANDBOX_AGENT_RULE_LIST);
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_READ == (int) SANDBOX_AGENT_RULE_READ);
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_PROC == (int) SANDBOX_AGENT_RULE_PROC);
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_WRITE == (int) SANDBOX_AGENT_RULE_WRITE);
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_DEVICE == (int) SANDBOX_AGENT_RULE_DEVICE);
+G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_OPTIONAL == (int) SANDBOX_AGENT_RULE_OPTIONAL);
 
 typedef struct
 {
@@ -61,6 +72,20 @@ typedef struct
   int      fd; /* -1 for what is in the workspace already */
   gboolean read_only;
 } SandboxAgentChannelMount;
+
+typedef struct
+{
+  char              *path;
+  SandboxAgentAccess access;
+} SandboxAgentChannelRule;
+
+static void
+sandbox_agent_channel_clear_rule (gpointer data)
+{
+  SandboxAgentChannelRule *rule = data;
+
+  g_free (rule->path);
+}
 
 static void
 sandbox_agent_channel_clear_mount (gpointer data)
@@ -151,6 +176,7 @@ sandbox_agent_channel_finalize (GObject *object)
   sandbox_fork_close (&self->words_fd);
   sandbox_fork_close (&self->lock_fd);
   g_array_unref (self->mounts);
+  g_array_unref (self->rules);
   g_free (self->workspace_target);
 
   /* Nobody waits for the launcher any more, but our child has to be reaped. */
@@ -184,6 +210,8 @@ sandbox_agent_channel_init (SandboxAgentChannel *self)
   self->workspace_target = g_strdup (SANDBOX_WORKSPACE_PATH);
   self->mounts = g_array_new (FALSE, FALSE, sizeof (SandboxAgentChannelMount));
   g_array_set_clear_func (self->mounts, sandbox_agent_channel_clear_mount);
+  self->rules = g_array_new (FALSE, FALSE, sizeof (SandboxAgentChannelRule));
+  g_array_set_clear_func (self->rules, sandbox_agent_channel_clear_rule);
   self->launcher_fd = -1;
   self->words_fd = -1;
   self->lock_fd = -1;
@@ -359,6 +387,42 @@ sandbox_agent_channel_protect (SandboxAgentChannel *self,
 }
 
 /**
+ * sandbox_agent_channel_add_rule:
+ * @self: a channel
+ * @path: an absolute path in the guest, no link in it
+ * @access: what commands may do there and below
+ *
+ * Allows commands an access to files, by Landlock. What no rule allows is denied then; what a rule allows
+ * still needs a mount that does.
+ *
+ * A rule is for whatever is at its path once the agent has made its mounts, wherever else that can be seen. Unless
+ * @access has %SANDBOX_AGENT_ACCESS_OPTIONAL, no command runs when nothing is there. Without any rule, and on a
+ * kernel that has no Landlock, the mounts alone count.
+ *
+ * There are at most %SANDBOX_AGENT_CHANNEL_MAX_RULES, and their paths have no more than
+ * %SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE bytes in all.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_add_rule (SandboxAgentChannel *self,
+                                const char          *path,
+                                SandboxAgentAccess   access)
+{
+  SandboxAgentChannelRule rule = { NULL, access };
+
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (path != NULL && path[0] == '/');
+  g_return_if_fail ((access & ~SANDBOX_AGENT_ACCESS_OPTIONAL) != 0);
+  g_return_if_fail (self->rules->len < SANDBOX_AGENT_CHANNEL_MAX_RULES);
+  g_return_if_fail (self->rules_size + strlen (path) + 1 <= SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE);
+
+  rule.path = g_strdup (path);
+  self->rules_size += strlen (path) + 1;
+  g_array_append_val (self->rules, rule);
+}
+
+/**
  * sandbox_agent_channel_set_owner:
  * @self: a channel
  * @uid: the uid of the commands on the host
@@ -427,6 +491,13 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                      (mount->fd < 0 ? SANDBOX_AGENT_MOUNT_IN_PLACE : 0);
       if (mount->fd >= 0)
         packet.fds[packet.n_fds++] = mount->fd;
+    }
+  packet.setup.n_rules = self->rules->len;
+  for (guint i = 0; i < self->rules->len; i++)
+    {
+      const SandboxAgentChannelRule *rule = &g_array_index (self->rules, SandboxAgentChannelRule, i);
+
+      packet.setup.rules[i] = (SandboxAgentRule){ rule->path, rule->access };
     }
   if (self->lock_fd >= 0)
     {

@@ -33,6 +33,31 @@ typedef enum /*< flags >*/
 } SandboxAgentChannelFlags;
 
 /**
+ * SandboxAgentAccess:
+ * @SANDBOX_AGENT_ACCESS_NONE: nothing
+ * @SANDBOX_AGENT_ACCESS_LIST: list directories
+ * @SANDBOX_AGENT_ACCESS_READ: list directories, read files and execute them
+ * @SANDBOX_AGENT_ACCESS_PROC: that, and write to files that are there; for a procfs
+ * @SANDBOX_AGENT_ACCESS_WRITE: everything
+ * @SANDBOX_AGENT_ACCESS_DEVICE: list directories, read, write and control devices, but execute nothing
+ * @SANDBOX_AGENT_ACCESS_OPTIONAL: no access; nothing need be at the path
+ *
+ * What a command may do with the files at a path and below.
+ *
+ * Since: 1.0
+ */
+typedef enum /*< flags >*/
+{
+  SANDBOX_AGENT_ACCESS_NONE = 0,
+  SANDBOX_AGENT_ACCESS_LIST = 1 << 0,
+  SANDBOX_AGENT_ACCESS_READ = 1 << 1,
+  SANDBOX_AGENT_ACCESS_PROC = 1 << 2,
+  SANDBOX_AGENT_ACCESS_WRITE = 1 << 3,
+  SANDBOX_AGENT_ACCESS_DEVICE = 1 << 4,
+  SANDBOX_AGENT_ACCESS_OPTIONAL = 1 << 5,
+} SandboxAgentAccess;
+
+/**
  * SANDBOX_AGENT_CHANNEL_MAX_MOUNTS:
  *
  * How many mounts an agent takes.
@@ -40,6 +65,24 @@ typedef enum /*< flags >*/
  * Since: 1.0
  */
 #define SANDBOX_AGENT_CHANNEL_MAX_MOUNTS 8
+
+/**
+ * SANDBOX_AGENT_CHANNEL_MAX_RULES:
+ *
+ * How many rules for files an agent takes.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_MAX_RULES 96
+
+/**
+ * SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE:
+ *
+ * How many bytes the paths of all rules for files may have, each with one more for its end.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE 32768
 
 #define SANDBOX_TYPE_AGENT_CHANNEL (sandbox_agent_channel_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
@@ -62,6 +105,10 @@ void sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_protect (SandboxAgentChannel *self,
                                     const char          *target);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_add_rule (SandboxAgentChannel *self,
+                                     const char          *path,
+                                     SandboxAgentAccess   access);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
                                       guint                uid,

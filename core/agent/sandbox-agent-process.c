@@ -287,6 +287,7 @@ sandbox_agent_process_failed_code (const SandboxAgentFailed *failed)
     case SANDBOX_AGENT_STEP_DESCRIPTORS:
     case SANDBOX_AGENT_STEP_RLIMIT:
     case SANDBOX_AGENT_STEP_SECCOMP:
+    case SANDBOX_AGENT_STEP_LANDLOCK:
     default:
       return SANDBOX_ERROR_UNAVAILABLE;
     }

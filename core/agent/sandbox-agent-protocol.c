@@ -138,6 +138,7 @@ write_setup (Writer                  *writer,
 {
   writer_put (writer, setup->flags, 4);
   writer_put (writer, setup->n_mounts, 4);
+  writer_put (writer, setup->n_rules, 4);
   writer_put (writer, setup->n_instructions, 4);
   writer_put (writer, setup->workspace_device, 8);
   writer_put (writer, setup->workspace_inode, 8);
@@ -147,7 +148,33 @@ write_setup (Writer                  *writer,
       writer_put (writer, setup->mounts[i].flags, 4);
       writer_put_path (writer, setup->mounts[i].target);
     }
+  for (uint32_t i = 0; i < setup->n_rules && i < SANDBOX_AGENT_N_RULES_MAX; i++)
+    {
+      writer_put (writer, setup->rules[i].flags, 4);
+      writer_put_path (writer, setup->rules[i].path);
+    }
   writer_put_bytes (writer, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+}
+
+static bool
+read_rules (Reader            *reader,
+            SandboxAgentSetup *setup)
+{
+  const uint32_t kinds = SANDBOX_AGENT_RULE_LIST | SANDBOX_AGENT_RULE_READ | SANDBOX_AGENT_RULE_PROC | SANDBOX_AGENT_RULE_WRITE |
+                         SANDBOX_AGENT_RULE_DEVICE;
+  size_t size = 0;
+
+  for (uint32_t i = 0; i < setup->n_rules; i++)
+    {
+      SandboxAgentRule *rule = &setup->rules[i];
+
+      rule->flags = reader_get_u32 (reader);
+      rule->path = reader_get_path (reader);
+      size += strlen (rule->path) + 1;
+      if ((rule->flags & kinds) == 0 || (rule->flags & ~(kinds | SANDBOX_AGENT_RULE_OPTIONAL)) != 0 || rule->path[0] != '/')
+        return false;
+    }
+  return size <= SANDBOX_AGENT_RULES_SIZE_MAX;
 }
 
 static bool
@@ -161,12 +188,13 @@ read_setup (Reader            *reader,
 
   setup->flags = reader_get_u32 (reader);
   setup->n_mounts = reader_get_u32 (reader);
+  setup->n_rules = reader_get_u32 (reader);
   setup->n_instructions = reader_get_u32 (reader);
   setup->workspace_device = reader_get (reader, 8);
   setup->workspace_inode = reader_get (reader, 8);
   setup->workspace = reader_get_path (reader);
   if ((setup->flags & ~known) != 0 || !is_mount_target (setup->workspace) ||
-      setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX ||
+      setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX || setup->n_rules > SANDBOX_AGENT_N_RULES_MAX ||
       setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
     return false;
   *n_fds = (setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0;
@@ -181,6 +209,8 @@ read_setup (Reader            *reader,
         return false;
       *n_fds += in_place ? 0 : 1;
     }
+  if (!read_rules (reader, setup))
+    return false;
   setup->filter = reader_take (reader, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
   return true;
 }
@@ -572,6 +602,7 @@ sandbox_agent_step_to_string (uint32_t step)
     [SANDBOX_AGENT_STEP_EXEC_NOT_FOUND] = "program",
     [SANDBOX_AGENT_STEP_EXEC_INTERPRETER] = "interpreter of the program",
     [SANDBOX_AGENT_STEP_EXEC] = "execution of the program",
+    [SANDBOX_AGENT_STEP_LANDLOCK] = "rules of Landlock",
   };
 
   return step <= SANDBOX_AGENT_STEP_LAST && names[step] != NULL ? names[step] : "unknown step";

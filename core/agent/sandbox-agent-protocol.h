@@ -28,6 +28,8 @@
 #define SANDBOX_AGENT_N_STRINGS_MAX 262144                  /* argc + envc */
 #define SANDBOX_AGENT_PATH_MAX 4096                         /* a path with its NUL */
 #define SANDBOX_AGENT_N_MOUNTS_MAX 8
+#define SANDBOX_AGENT_N_RULES_MAX 96
+#define SANDBOX_AGENT_RULES_SIZE_MAX (32 * 1024) /* the paths of all rules with their NULs */
 #define SANDBOX_AGENT_N_LIMITS_MAX 16
 #define SANDBOX_AGENT_N_INSTRUCTIONS_MAX 1024
 #define SANDBOX_AGENT_INSTRUCTION_SIZE 8 /* sizeof (struct sock_filter) */
@@ -79,7 +81,9 @@ typedef enum
   SANDBOX_AGENT_STEP_EXEC_NOT_FOUND = 17,   /* no such program */
   SANDBOX_AGENT_STEP_EXEC_INTERPRETER = 18, /* the program is there, its interpreter or loader is not */
   SANDBOX_AGENT_STEP_EXEC = 19,             /* EACCES, ENOEXEC, E2BIG, ENOMEM, … */
-  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_EXEC,
+  /* SETUP: detail is the index of the rule from 1 on, 0 for all of them; EXEC: 0 */
+  SANDBOX_AGENT_STEP_LANDLOCK = 20,
+  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_LANDLOCK,
 } SandboxAgentStep;
 
 typedef enum
@@ -106,6 +110,23 @@ typedef enum
   SANDBOX_AGENT_EXITED_DEADLINE = 1 << 0, /* killed by the agent's own timer */
 } SandboxAgentExitedFlags;
 
+/* What commands may do at a path and below, beside what the mounts allow. */
+typedef enum
+{
+  SANDBOX_AGENT_RULE_LIST = 1 << 0,     /* list directories */
+  SANDBOX_AGENT_RULE_READ = 1 << 1,     /* that, read files and execute them */
+  SANDBOX_AGENT_RULE_PROC = 1 << 2,     /* that, and write to files that are there */
+  SANDBOX_AGENT_RULE_WRITE = 1 << 3,    /* everything */
+  SANDBOX_AGENT_RULE_DEVICE = 1 << 4,   /* list, read, write, and ioctl */
+  SANDBOX_AGENT_RULE_OPTIONAL = 1 << 5, /* nothing need be there */
+} SandboxAgentRuleFlags;
+
+typedef struct
+{
+  const char *path;  /* absolute */
+  uint32_t    flags; /* SandboxAgentRuleFlags; at least one beside OPTIONAL */
+} SandboxAgentRule;
+
 typedef struct
 {
   const char *target; /* absolute, not "/"; exists already */
@@ -121,6 +142,8 @@ typedef struct
   uint64_t          workspace_inode;
   uint32_t          n_mounts;
   SandboxAgentMount mounts[SANDBOX_AGENT_N_MOUNTS_MAX]; /* attached in order: detached ones, with a descriptor each, before those IN_PLACE */
+  uint32_t          n_rules;                            /* 0: commands are not held by Landlock */
+  SandboxAgentRule  rules[SANDBOX_AGENT_N_RULES_MAX];   /* what none of them allows is denied, as far as the kernel's Landlock goes */
   uint32_t          n_instructions;                     /* at least 1: there is no running without a filter */
   const uint8_t    *filter;                             /* struct sock_filter[n_instructions], any alignment */
 } SandboxAgentSetup;

@@ -63,6 +63,10 @@ check_contents (const SandboxAgentPacket *packet)
           check ((mount->flags & SANDBOX_AGENT_MOUNT_IN_PLACE) == 0 ||
                  strncmp (mount->target, packet->setup.workspace, strlen (packet->setup.workspace)) == 0);
         }
+      check (packet->setup.n_rules <= SANDBOX_AGENT_N_RULES_MAX);
+      for (uint32_t i = 0; i < packet->setup.n_rules; i++)
+        check (packet->setup.rules[i].path[0] == '/' && strlen (packet->setup.rules[i].path) < SANDBOX_AGENT_PATH_MAX &&
+               packet->setup.rules[i].flags != 0);
       check (packet->setup.n_instructions >= 1 && packet->setup.n_instructions <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX);
       for (uint32_t i = 0; i < packet->setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE; i++)
         sum += packet->setup.filter[i];

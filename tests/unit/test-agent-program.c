@@ -70,6 +70,7 @@ typedef struct
   gboolean                  strings_in_memfd;
   int                       strings_fd; /* > 0: this memfd instead of a good one */
   int                       lock_fd;    /* > 0 */
+  const SandboxAgentRule   *rules;      /* end with a path that is NULL */
 } Options;
 
 typedef struct
@@ -332,6 +333,8 @@ send_setup (Sandbox       *self,
     }
   else if (host_is_root ())
     packet.setup.workspace_inode = 0;
+  for (; options->rules != NULL && options->rules[packet.setup.n_rules].path != NULL; packet.setup.n_rules++)
+    packet.setup.rules[packet.setup.n_rules] = options->rules[packet.setup.n_rules];
   if (options->lock_fd > 0)
     {
       packet.setup.flags |= SANDBOX_AGENT_SETUP_HOLD_LOCK;
@@ -883,13 +886,19 @@ static void
 test_limits (Fixture      *fixture,
              gconstpointer unused)
 {
-  struct rlimit    files;
-  g_autofree char *most = NULL;
+  static const char *const fixed_limits = "echo $(sed -En 's/^Max (core file size|locked memory|msgqueue size|nice priority|realtime priority) +"
+                                          "([0-9]+) +([0-9]+).*/\\2 \\3/p' /proc/self/limits)";
+  struct rlimit            files;
+  g_autofree char         *most = NULL;
 
   assert_output (fixture, &(Options){ .script = "ulimit -Sn; ulimit -Hn", .limit = { RLIMIT_NOFILE, 33 } }, "33\n33\n");
   /* fewer than the agent itself needs on the way */
   assert_output (fixture, &(Options){ .script = "echo $((1 + 1))", .limit = { RLIMIT_NOFILE, 4 } }, "2\n");
   assert_output (fixture, &(Options){ .script = "ulimit -c", .limit = { RLIMIT_CORE, 4096 } }, "0\n");
+  /* never more than these, whatever is asked for and whatever the host has; less stays less */
+  assert_output (fixture, &(Options){ .script = fixed_limits, .limit = { RLIMIT_MEMLOCK, 1 << 20 } }, "0 0 65536 65536 0 0 0 0 0 0\n");
+  assert_output (fixture, &(Options){ .script = fixed_limits, .limit = { RLIMIT_MSGQUEUE, 819200 } }, "0 0 65536 65536 0 0 0 0 0 0\n");
+  assert_output (fixture, &(Options){ .script = fixed_limits, .limit = { RLIMIT_MEMLOCK, 4096 } }, "0 0 4096 4096 0 0 0 0 0 0\n");
   g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &files), ==, 0);
   most = g_strdup_printf ("%" G_GUINT64_FORMAT "\n", (guint64) files.rlim_max);
   assert_output (fixture, &(Options){ .script = "ulimit -Sn", .limit = { RLIMIT_NOFILE, G_GUINT64_CONSTANT (1) << 40 } }, most);
@@ -973,6 +982,107 @@ test_filter (Fixture      *fixture,
   for (guint i = 0; i < G_N_ELEMENTS (largest); i++)
     largest[i] = (struct sock_filter) BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   assert_output (fixture, &(Options){ .script = "echo fine", .filter = largest, .n_instructions = G_N_ELEMENTS (largest) }, "fine\n");
+}
+
+/* --- Landlock --- */
+
+#define NOWHERE \
+ {              \
+  NULL, 0       \
+ }
+/* What a shell and its tools need */
+#define RULES_FOR_PROGRAMS                \
+ { "/", SANDBOX_AGENT_RULE_LIST },        \
+     { "/usr", SANDBOX_AGENT_RULE_READ }, \
+ {                                        \
+  "/dev/null", SANDBOX_AGENT_RULE_DEVICE  \
+ }
+
+static long
+landlock_version (void)
+{
+  return syscall (SYS_landlock_create_ruleset, NULL, 0, 1);
+}
+
+/* @held with rules, and @free without any and where the kernel does not know them. */
+static void
+assert_held (Fixture                *fixture,
+             const char             *script,
+             const SandboxAgentRule *rules,
+             const char             *held,
+             const char             *free)
+{
+  assert_output (fixture, &(Options){ .script = script, .rules = rules }, landlock_version () >= 2 ? held : free);
+  assert_output (fixture, &(Options){ .script = script }, free);
+}
+
+static void
+test_rules (Fixture      *fixture,
+            gconstpointer unused)
+{
+  static const SandboxAgentRule write[] = { RULES_FOR_PROGRAMS, { "/workspace", SANDBOX_AGENT_RULE_WRITE }, NOWHERE };
+  static const SandboxAgentRule read[] = { RULES_FOR_PROGRAMS, { "/workspace", SANDBOX_AGENT_RULE_READ }, NOWHERE };
+  static const SandboxAgentRule list[] = { RULES_FOR_PROGRAMS, NOWHERE };
+  static const SandboxAgentRule proc[] = { RULES_FOR_PROGRAMS, { "/workspace", SANDBOX_AGENT_RULE_PROC }, NOWHERE };
+  static const SandboxAgentRule device[] = { RULES_FOR_PROGRAMS, { "/workspace", SANDBOX_AGENT_RULE_DEVICE }, NOWHERE };
+  static const SandboxAgentRule one_file[] = { RULES_FOR_PROGRAMS, { "/workspace/file", SANDBOX_AGENT_RULE_WRITE }, NOWHERE };
+
+  g_test_summary ("Of what the mounts allow a command can do no more than the rules say");
+
+  fixture_write (fixture, "file", "text\n", 0644);
+  fixture_write (fixture, "tool", "#!/usr/bin/sh\necho ran\n", 0755);
+  fixture_write (fixture, "a/file", "a\n", 0644);
+  g_assert_cmpint (fchmodat (fixture->workspace_fd, ".", 0755, 0), ==, 0);
+
+  /* nothing at all of the places that no rule is for, but that they are there */
+  assert_held (fixture, "cat /run/sandbox-agent >/dev/null 2>&1 || echo read; (echo >/tmp/x) 2>/dev/null || echo write; head -c 1 /dev/zero >/dev/null 2>&1 || echo device;"
+                        "cat /proc/self/status >/dev/null 2>&1 || echo proc; /run/sandbox-agent version 2>/dev/null; ls -d /tmp /run",
+               write, "read\nwrite\ndevice\nproc\n/run\n/tmp\n", "1\n/run\n/tmp\n");
+  /* everything where everything is allowed */
+  assert_held (fixture, "echo x >new && mkdir d && mv a/file d/file && ln d/file a/file && ln -s x l && mkfifo f && ./tool && rm -r new d l f && : >>a/file && cat a/file",
+               write, "ran\na\n", "ran\na\n");
+  assert_held (fixture, "cat file && ./tool && ls a; (echo x >>file) 2>/dev/null || echo no; mkdir d 2>/dev/null || echo no; rm file 2>/dev/null || echo no; ln a/file b 2>/dev/null || echo no; rmdir d 2>/dev/null; rm -f b 2>/dev/null; (echo text >file) 2>/dev/null; true",
+               read, "text\nran\nfile\nno\nno\nno\nno\n", "text\nran\nfile\n");
+  assert_held (fixture, "ls a; cat file 2>/dev/null || echo no; ./tool 2>/dev/null || echo no", list, "file\nno\nno\n", "file\ntext\nran\n");
+  assert_held (fixture, "echo text >file && cat file && ./tool; (echo >new) 2>/dev/null || echo no; rm -f new", proc, "text\nran\nno\n", "text\nran\n");
+  assert_held (fixture, "echo text >>/workspace/file; sed -i d file 2>/dev/null || echo no; ./tool 2>/dev/null || echo no; echo text 1<>file", device, "no\nno\n", "ran\n");
+  /* a rule for a file says nothing of what is beside it */
+  assert_held (fixture, "echo text >file && cat file; cat tool >/dev/null 2>&1 || echo no", one_file, "text\nno\n", "text\n");
+}
+
+static void
+test_rules_scope (Fixture      *fixture,
+                  gconstpointer unused)
+{
+  static const SandboxAgentRule usual[] = { RULES_FOR_PROGRAMS, { "/proc", SANDBOX_AGENT_RULE_PROC }, { "/workspace", SANDBOX_AGENT_RULE_WRITE }, NOWHERE };
+  static const char *const      script = "kill -0 1 2>/dev/null || echo not to the agent; { sleep 9 & kill $! && wait $!; } 2>/dev/null; echo $?";
+
+  g_test_summary ("A command sends signals to its own processes only, where the kernel's Landlock knows of them");
+
+  assert_output (fixture, &(Options){ .script = script, .rules = usual }, landlock_version () >= 6 ? "not to the agent\n143\n" : "143\n");
+  assert_output (fixture, &(Options){ .script = script }, "143\n");
+  /* what gives the access to /proc away is the name of a thread, which a shell truncates first */
+  assert_output (fixture, &(Options){ .script = "echo name >/proc/self/comm && cat /proc/self/oom_score_adj", .rules = usual }, "0\n");
+}
+
+static void
+test_rules_fail (Fixture      *fixture,
+                 gconstpointer unused)
+{
+  static const SandboxAgentRule missing[] = { RULES_FOR_PROGRAMS, { "/nowhere", SANDBOX_AGENT_RULE_READ }, NOWHERE };
+  static const SandboxAgentRule optional[] = { RULES_FOR_PROGRAMS, { "/nowhere", SANDBOX_AGENT_RULE_READ | SANDBOX_AGENT_RULE_OPTIONAL }, NOWHERE };
+  static const SandboxAgentRule link[] = { RULES_FOR_PROGRAMS, { "/data/link", SANDBOX_AGENT_RULE_READ | SANDBOX_AGENT_RULE_OPTIONAL }, NOWHERE };
+  static const SandboxAgentRule no_directory[] = { RULES_FOR_PROGRAMS, { "/dev/null/x", SANDBOX_AGENT_RULE_READ | SANDBOX_AGENT_RULE_OPTIONAL }, NOWHERE };
+
+  g_test_summary ("A rule that cannot be made is the end, also an optional one if anything else than absence is why");
+
+  if (landlock_version () >= 2)
+    {
+      assert_failed (fixture, &(Options){ .script = "true", .rules = missing }, SANDBOX_AGENT_STEP_LANDLOCK, ENOENT, 4);
+      assert_failed (fixture, &(Options){ .script = "true", .rules = link }, SANDBOX_AGENT_STEP_LANDLOCK, ELOOP, 4);
+      assert_failed (fixture, &(Options){ .script = "true", .rules = no_directory }, SANDBOX_AGENT_STEP_LANDLOCK, ENOTDIR, 4);
+    }
+  assert_output (fixture, &(Options){ .script = "echo ran", .rules = optional }, "ran\n");
 }
 
 /* --- SETUP --- */
@@ -1690,6 +1800,9 @@ main (int    argc,
   ADD ("limits", test_limits);
   ADD ("usage", test_usage);
   ADD ("filter", test_filter);
+  ADD ("rules", test_rules);
+  ADD ("rules-scope", test_rules_scope);
+  ADD ("rules-fail", test_rules_fail);
   ADD ("workspace", test_workspace);
   ADD ("removed-workspace", test_removed_workspace);
   ADD ("mounts", test_mounts);

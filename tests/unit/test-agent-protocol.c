@@ -29,6 +29,8 @@ make_setup (void)
         .workspace_inode = 0x99aabbccddeeff00,
         .n_mounts = 2,
         .mounts = { { "/workspace", 0 }, { "/data/set", SANDBOX_AGENT_MOUNT_READ_ONLY } },
+        .n_rules = 2,
+        .rules = { { "/", SANDBOX_AGENT_RULE_LIST }, { "/workspace", SANDBOX_AGENT_RULE_WRITE | SANDBOX_AGENT_RULE_OPTIONAL } },
         .n_instructions = 2,
         .filter = filter,
     },
@@ -132,6 +134,11 @@ test_setup (void)
   g_assert_cmpuint (back.setup.mounts[0].flags, ==, 0);
   g_assert_cmpstr (back.setup.mounts[1].target, ==, "/data/set");
   g_assert_cmpuint (back.setup.mounts[1].flags, ==, SANDBOX_AGENT_MOUNT_READ_ONLY);
+  g_assert_cmpuint (back.setup.n_rules, ==, 2);
+  g_assert_cmpstr (back.setup.rules[0].path, ==, "/");
+  g_assert_cmpuint (back.setup.rules[0].flags, ==, SANDBOX_AGENT_RULE_LIST);
+  g_assert_cmpstr (back.setup.rules[1].path, ==, "/workspace");
+  g_assert_cmpuint (back.setup.rules[1].flags, ==, SANDBOX_AGENT_RULE_WRITE | SANDBOX_AGENT_RULE_OPTIONAL);
   g_assert_cmpmem (back.setup.filter, back.setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE, filter, sizeof filter);
 }
 
@@ -178,6 +185,75 @@ test_in_place (void)
   packet.setup.mounts[0] = (SandboxAgentMount){ "/workspace/x", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY };
   packet.n_fds = 2;
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+}
+
+static void
+test_rules (void)
+{
+  static const struct
+  {
+    const char *path;
+    guint32     flags;
+    gboolean    good;
+  } rules[] = {
+    { "/usr", SANDBOX_AGENT_RULE_READ, TRUE },
+    { "/", SANDBOX_AGENT_RULE_LIST | SANDBOX_AGENT_RULE_READ | SANDBOX_AGENT_RULE_PROC | SANDBOX_AGENT_RULE_WRITE | SANDBOX_AGENT_RULE_DEVICE, TRUE },
+    { "/usr", 0, FALSE },
+    { "/usr", SANDBOX_AGENT_RULE_OPTIONAL, FALSE },
+    { "/usr", SANDBOX_AGENT_RULE_READ | 64, FALSE },
+    { "usr", SANDBOX_AGENT_RULE_READ, FALSE },
+    { "", SANDBOX_AGENT_RULE_READ, FALSE },
+  };
+  SandboxAgentPacket packet;
+  SandboxAgentPacket back;
+
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    {
+      gsize length = 0;
+
+      packet = make_setup ();
+      packet.setup.rules[1] = (SandboxAgentRule){ rules[i].path, rules[i].flags };
+      length = sandbox_agent_encode (&packet, buffer, sizeof buffer);
+      g_assert_cmpint (length > 0, ==, rules[i].good);
+      if (length == 0)
+        continue;
+      g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_HOST, buffer, length, packet.n_fds, &back));
+      g_assert_cmpstr (back.setup.rules[1].path, ==, rules[i].path);
+      g_assert_cmpuint (back.setup.rules[1].flags, ==, rules[i].flags);
+    }
+
+  packet = make_setup ();
+  packet.setup.n_rules = SANDBOX_AGENT_N_RULES_MAX + 1;
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+  packet.setup.n_rules = G_MAXUINT32;
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+}
+
+/* @n_rules rules whose paths have @size bytes in all. */
+static gboolean
+takes_rules (guint n_rules,
+             gsize size)
+{
+  SandboxAgentPacket packet = make_setup ();
+  g_autofree char   *usual = g_malloc0 (size / n_rules);
+  g_autofree char   *last = g_malloc0 (size - (n_rules - 1) * (size / n_rules));
+
+  memset (usual, '/', size / n_rules - 1);
+  memset (last, '/', size - (n_rules - 1) * (size / n_rules) - 1);
+  packet.setup.n_rules = n_rules;
+  for (guint i = 0; i < n_rules; i++)
+    packet.setup.rules[i] = (SandboxAgentRule){ i + 1 < n_rules ? usual : last, SANDBOX_AGENT_RULE_READ };
+
+  return sandbox_agent_encode (&packet, buffer, sizeof buffer) > 0;
+}
+
+static void
+test_rules_size (void)
+{
+  g_assert_true (takes_rules (SANDBOX_AGENT_N_RULES_MAX, SANDBOX_AGENT_RULES_SIZE_MAX));
+  g_assert_false (takes_rules (SANDBOX_AGENT_N_RULES_MAX, SANDBOX_AGENT_RULES_SIZE_MAX + 1));
+  g_assert_true (takes_rules (8, SANDBOX_AGENT_RULES_SIZE_MAX));
+  g_assert_false (takes_rules (7, SANDBOX_AGENT_RULES_SIZE_MAX)); /* a path is bounded too */
 }
 
 static void
@@ -249,6 +325,7 @@ test_largest (void)
   g_autofree char   *path = g_malloc0 (SANDBOX_AGENT_PATH_MAX);
   g_autofree guint8 *program = g_malloc0 (SANDBOX_AGENT_N_INSTRUCTIONS_MAX * SANDBOX_AGENT_INSTRUCTION_SIZE);
   SandboxAgentPacket packet = make_exec (), back;
+  char               rule_path[SANDBOX_AGENT_RULES_SIZE_MAX / SANDBOX_AGENT_N_RULES_MAX] = { 0 };
 
   g_test_summary ("What is valid always fits into SANDBOX_AGENT_PACKET_MAX");
   memset (text, 'x', SANDBOX_AGENT_INLINE_MAX);
@@ -268,6 +345,10 @@ test_largest (void)
   packet.setup.n_mounts = SANDBOX_AGENT_N_MOUNTS_MAX;
   for (guint i = 0; i < SANDBOX_AGENT_N_MOUNTS_MAX; i++)
     packet.setup.mounts[i] = (SandboxAgentMount){ path, 0 };
+  memset (rule_path, '/', sizeof rule_path - 1);
+  packet.setup.n_rules = SANDBOX_AGENT_N_RULES_MAX;
+  for (guint i = 0; i < SANDBOX_AGENT_N_RULES_MAX; i++)
+    packet.setup.rules[i] = (SandboxAgentRule){ rule_path, SANDBOX_AGENT_RULE_READ };
   packet.setup.filter = program;
   packet.setup.n_instructions = SANDBOX_AGENT_N_INSTRUCTIONS_MAX;
   packet.n_fds = SANDBOX_AGENT_N_MOUNTS_MAX + 1;
@@ -796,6 +877,8 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/agent-protocol/setup", test_setup);
   g_test_add_func ("/agent-protocol/in-place", test_in_place);
+  g_test_add_func ("/agent-protocol/rules", test_rules);
+  g_test_add_func ("/agent-protocol/rules-size", test_rules_size);
   g_test_add_func ("/agent-protocol/exec", test_exec);
   g_test_add_func ("/agent-protocol/reports", test_reports);
   g_test_add_func ("/agent-protocol/largest", test_largest);

@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-plan.h"
+#include "sandbox-bubblewrap-rules.h"
 
 #include <string.h>
 
@@ -848,6 +849,108 @@ test_explain (void)
     }
 }
 
+/* One rule a line, by the names of its access. */
+static char *
+plan_to_rules (const SandboxBubblewrapPlan *plan)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GArray) rules = sandbox_bubblewrap_rules_new (plan, &error);
+  GString *text = g_string_new (NULL);
+
+  g_assert_no_error (error);
+  for (guint i = 0; i < rules->len; i++)
+    {
+      const SandboxBubblewrapRule *rule = &g_array_index (rules, SandboxBubblewrapRule, i);
+      g_autofree char             *access = g_flags_to_string (SANDBOX_TYPE_AGENT_ACCESS, rule->access);
+
+      g_string_append_printf (text, "%s %s\n", rule->path, access);
+    }
+
+  return g_string_free (text, FALSE);
+}
+
+#define RULE_READ " SANDBOX_AGENT_ACCESS_READ\n"
+#define RULE_PERHAPS " SANDBOX_AGENT_ACCESS_READ | SANDBOX_AGENT_ACCESS_OPTIONAL\n"
+#define RULE_WRITE " SANDBOX_AGENT_ACCESS_WRITE\n"
+#define RULE_DEVICE " SANDBOX_AGENT_ACCESS_DEVICE\n"
+#define RULES_DEV \
+ "/dev/full" RULE_DEVICE "/dev/null" RULE_DEVICE "/dev/pts" RULE_DEVICE "/dev/random" RULE_DEVICE "/dev/shm" RULE_WRITE "/dev/tty" RULE_DEVICE "/dev/urandom" RULE_DEVICE "/dev/zero" RULE_DEVICE
+#define RULE_ROOT "/ SANDBOX_AGENT_ACCESS_LIST\n"
+#define RULE_PROC "/proc SANDBOX_AGENT_ACCESS_PROC\n"
+
+static void
+test_rules (void)
+{
+  g_test_summary ("The rules of Landlock for each view, to the letter: one for each place below which all is alike");
+
+  for (guint i = 0; i < 3; i++)
+    {
+      static const SandboxView views[] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM, SANDBOX_VIEW_CUSTOM };
+      static const char *const wanted[] = {
+        RULE_ROOT RULES_DEV "/etc" RULE_PERHAPS RULE_PROC "/run" RULE_READ "/tmp" RULE_WRITE "/usr" RULE_READ "/workspace" RULE_WRITE,
+        RULE_ROOT RULES_DEV "/etc" RULE_READ "/opt" RULE_READ RULE_PROC "/run" RULE_READ "/tmp" RULE_WRITE "/usr" RULE_READ "/workspace" RULE_WRITE,
+        RULE_ROOT RULES_DEV                                   RULE_PROC "/run" RULE_READ "/tmp" RULE_WRITE "/workspace" RULE_WRITE,
+      };
+      g_auto (Request) request;
+      g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+      g_autofree char *text = NULL;
+
+      request_init (&request, views[i]);
+      plan = request_plan (&request);
+      text = plan_to_rules (plan);
+      g_assert_cmpstr (text, ==, wanted[i]);
+    }
+}
+
+static void
+test_rules_of_mounts (void)
+{
+  g_auto (Request) request;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+  g_autofree char *text = NULL;
+
+  g_test_summary ("What is mounted read-only shares a rule with what is beside it, what can be written has one of its own, masks and links none");
+
+  request_init (&request, SANDBOX_VIEW_SYSTEM);
+  request.input.proc = SANDBOX_PROC_MODE_NONE;
+  sandbox_profile_set_workspace_target (request.profile, "/srv/work");
+  sandbox_profile_set_workspace_read_only (request.profile, TRUE);
+  request_mount (&request, "/srv/models", "/srv/models");
+  request_mount (&request, "/srv/models/large", "/home/user/large");
+  request_add (&request, "/srv/models/small", FALSE, "/home/user/small", SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_BUBBLEWRAP_BIND_BY_AGENT);
+  request_add (&request, "/srv/models/large", TRUE, "/opt/state", SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+  request_add (&request, NULL, FALSE, "/usr/local", SANDBOX_MOUNT_MODE_MASK, SANDBOX_BUBBLEWRAP_BIND_BY_PATH);
+  plan = request_plan (&request);
+  text = plan_to_rules (plan);
+  g_assert_cmpstr (text, ==,
+                   RULE_ROOT RULES_DEV "/etc" RULE_READ "/home" RULE_READ "/home/user/small" RULE_WRITE "/opt" RULE_READ "/opt/state" RULE_WRITE
+                                       "/run" RULE_READ "/srv" RULE_READ "/tmp" RULE_WRITE "/usr" RULE_READ);
+}
+
+static void
+test_too_many_rules (void)
+{
+  g_auto (Request) request;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+  g_autoptr (GArray) rules = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *longest = g_strnfill (200, 'x');
+
+  g_test_summary ("More than an agent takes is refused before anything starts");
+
+  request_init (&request, SANDBOX_VIEW_CUSTOM);
+  for (guint i = 0; i < 64; i++)
+    {
+      g_autofree char *target = g_strdup_printf ("/srv/%s/%s/%s/%u", longest, longest, longest, i);
+
+      request_add (&request, "/srv/models", TRUE, target, SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
+    }
+  plan = request_plan (&request);
+  rules = sandbox_bubblewrap_rules_new (plan, &error);
+  g_assert_null (rules);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -873,6 +976,9 @@ main (int    argc,
   g_test_add_func ("/bubblewrap-plan/limits", test_limits);
   g_test_add_func ("/bubblewrap-plan/namespaces", test_namespaces);
   g_test_add_func ("/bubblewrap-plan/explain", test_explain);
+  g_test_add_func ("/bubblewrap-plan/rules", test_rules);
+  g_test_add_func ("/bubblewrap-plan/rules-of-mounts", test_rules_of_mounts);
+  g_test_add_func ("/bubblewrap-plan/too-many-rules", test_too_many_rules);
 
   return g_test_run ();
 }

@@ -58,6 +58,7 @@ _Static_assert(sizeof (struct agent_sock_filter) == SANDBOX_AGENT_INSTRUCTION_SI
 typedef struct
 {
   int                     workspace_fd; /* O_PATH */
+  int                     ruleset_fd;   /* -1: none */
   struct agent_sock_fprog filter;
 } AgentSession;
 
@@ -78,12 +79,23 @@ int agent_open_path (int         directory_fd,
                      uint64_t    resolve);
 /* empties one process's capability sets */
 bool agent_clear_capabilities (void);
-/* that, and nothing can be gained again by exec: not by set-id files, file capabilities or uid 0 */
-bool agent_drop_privileges (void);
+/* effective, permitted, inheritable; then the same for capabilities from 32 on */
+bool agent_get_capabilities (uint32_t sets[6]);
 bool agent_parse_number (const char *text,
                          long        minimum,
                          long        maximum,
                          long       *number);
+
+/* layers.c: failures leave errno, or fill in @failed */
+/* empties the capability sets, and nothing can be gained again by exec: not by set-id files, file capabilities or uid 0 */
+bool agent_drop_privileges (void);
+/* makes what commands may do with files; -1 where the kernel has no such thing or nothing was asked for */
+bool agent_rules_prepare (const SandboxAgentSetup *setup,
+                          int                     *ruleset_fd,
+                          SandboxAgentFailed      *failed);
+/* both bind the calling process, and all that it becomes */
+bool agent_rules_enforce (int ruleset_fd);
+bool agent_filter_enforce (const struct agent_sock_fprog *filter);
 
 /* launch.c, init.c, probe.c: the modes; they do not return */
 void agent_launch (int    argc,

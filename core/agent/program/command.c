@@ -7,13 +7,18 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/bin:/bin"
+
+/* What no command gets more of, whatever the host has: no dumps, no locked memory to speak of, no message queues, which
+ * count for a user and not for a sandbox, no better place in the queue for a processor. */
+static const SandboxAgentLimit command_fixed_limits[] = {
+  { RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 65536 }, { RLIMIT_MSGQUEUE, 0 }, { RLIMIT_NICE, 0 }, { RLIMIT_RTPRIO, 0 }
+};
 
 static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
 
@@ -144,10 +149,14 @@ command_child (const AgentSession     *session,
   command_report->step = SANDBOX_AGENT_STEP_RLIMIT;
   for (uint32_t i = 0; i < exec->n_limits; i++)
     command_limit (exec->limits[i].resource, exec->limits[i].value);
-  command_limit (RLIMIT_CORE, 0);
+  for (size_t i = 0; i < sizeof command_fixed_limits / sizeof command_fixed_limits[0]; i++)
+    command_limit (command_fixed_limits[i].resource, command_fixed_limits[i].value);
 
+  command_report->step = SANDBOX_AGENT_STEP_LANDLOCK;
+  if (!agent_rules_enforce (session->ruleset_fd))
+    command_fail (errno);
   command_report->step = SANDBOX_AGENT_STEP_SECCOMP;
-  if (prctl (PR_SET_SECCOMP, AGENT_SECCOMP_MODE_FILTER, &session->filter, 0, 0) < 0)
+  if (!agent_filter_enforce (&session->filter))
     command_fail (errno);
 
   command_report->step = SANDBOX_AGENT_STEP_EXEC;

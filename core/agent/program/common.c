@@ -5,15 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define N_SIGNALS 64
 #define CAPABILITY_VERSION_3 0x20080522
-#define CAP_SETPCAP 8
-/* NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each with its lock, and the lock of KEEP_CAPS */
-#define SECUREBITS (0x03 | 0x0c | 0x20 | 0xc0)
 #define OPEN_ATTEMPTS 32
 
 bool
@@ -62,22 +58,11 @@ agent_clear_capabilities (void)
 }
 
 bool
-agent_drop_privileges (void)
+agent_get_capabilities (uint32_t sets[6])
 {
   const uint32_t header[2] = { CAPABILITY_VERSION_3, 0 };
-  uint32_t       sets[6]; /* effective, permitted, inheritable; then the same for capabilities from 32 on */
 
-  if (prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-      prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
-      syscall (SYS_capget, header, sets) < 0)
-    return false;
-  /* without SETPCAP the bounding set must be empty already, and then the securebits would change nothing */
-  if ((sets[0] & (1u << CAP_SETPCAP)) != 0 && prctl (PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) < 0)
-    return false;
-  for (int capability = 0, held; (held = prctl (PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0; capability++)
-    if (held != 0 && prctl (PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
-      return false;
-  return agent_clear_capabilities ();
+  return syscall (SYS_capget, header, sets) == 0;
 }
 
 bool

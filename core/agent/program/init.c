@@ -285,6 +285,7 @@ agent_init (int    argc,
 
   self.socket_fd = (int) socket_fd;
   self.session.workspace_fd = -1;
+  self.session.ruleset_fd = -1;
   sigemptyset (&children);
   sigaddset (&children, SIGCHLD);
   if (!agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||

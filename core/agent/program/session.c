@@ -185,6 +185,9 @@ agent_session_prepare (AgentSession             *self,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
       return false;
     }
+  /* last: a rule holds for what is at its path now */
+  if (!agent_rules_prepare (setup, &self->ruleset_fd, failed))
+    return false;
 
   memcpy (session_filter, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
   self->filter = (struct agent_sock_fprog){ (unsigned short) setup->n_instructions, session_filter };
