@@ -14,6 +14,11 @@ SandboxState *sandbox_state_new (const char *backend,
 /* FALSE only for an object that was not made by a function of this library. */
 gboolean sandbox_state_is_complete (SandboxState *self);
 
+/* STATE_MISMATCH for the state of another backend than @backend. */
+gboolean sandbox_state_check_backend (SandboxState *self,
+                                      const char   *backend,
+                                      GError      **error);
+
 /* Whether both are of one session. Labels do not tell that. */
 gboolean sandbox_state_equal (SandboxState *self,
                               SandboxState *other);

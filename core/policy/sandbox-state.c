@@ -512,3 +512,19 @@ sandbox_state_equal (SandboxState *self,
          g_strcmp0 (self->session_id, other->session_id) == 0 &&
          g_strcmp0 (self->template_key, other->template_key) == 0;
 }
+
+gboolean
+sandbox_state_check_backend (SandboxState *self,
+                             const char   *backend,
+                             GError      **error)
+{
+  g_return_val_if_fail (SANDBOX_IS_STATE (self), FALSE);
+
+  if (g_strcmp0 (self->backend, backend) == 0)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH,
+               "The state is of a session of the backend “%s”, and this one is “%s”", self->backend, backend);
+
+  return FALSE;
+}

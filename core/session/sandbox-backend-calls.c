@@ -14,6 +14,7 @@
 #include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
 #include "sandbox-request-private.h"
+#include "sandbox-state-private.h"
 #include "sandbox-storage-private.h"
 #include "sandbox-workspace-path.h"
 #include "sandbox-workspace.h"
@@ -343,7 +344,7 @@ sandbox_backend_wants_workspace (SandboxBackend *self,
   if (!sandbox_backend_check_storage (self, wanted, &create->uid, &create->gid, error))
     return FALSE;
 
-  return state == NULL || sandbox_storage_check_state (self, state, error);
+  return state == NULL || sandbox_state_check_backend (state, sandbox_backend_get_name (self), error);
 }
 
 /**

@@ -670,7 +670,7 @@ sandbox_backend_delete_session_async (SandboxBackend     *self,
   if (!sandbox_state_is_complete (state))
     g_set_error_literal (&error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID, "The state is empty");
   else
-    sandbox_storage_check_state (self, state, &error);
+    sandbox_state_check_backend (state, sandbox_backend_get_name (self), &error);
   sandbox_storage_call_start (call, error);
 }
 

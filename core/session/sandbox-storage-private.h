@@ -21,11 +21,6 @@ void sandbox_storage_run (SandboxPool pool,
 /* For SandboxContainedCheck; @data is a cancellable or NULL. */
 int sandbox_storage_check (gpointer data);
 
-/* STATE_MISMATCH for the state of another backend. */
-gboolean sandbox_storage_check_state (SandboxBackend *backend,
-                                      SandboxState   *state,
-                                      GError        **error);
-
 /* INVALID for a directory that is part of what is kept for the backend: who writes there writes to all its sessions. */
 gboolean sandbox_storage_check_outside (SandboxBackend   *backend,
                                         SandboxWorkspace *workspace,

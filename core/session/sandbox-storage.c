@@ -30,21 +30,6 @@ sandbox_storage_check (gpointer data)
   return g_cancellable_is_cancelled (data) ? ECANCELED : 0;
 }
 
-gboolean
-sandbox_storage_check_state (SandboxBackend *backend,
-                             SandboxState   *state,
-                             GError        **error)
-{
-  if (g_strcmp0 (sandbox_state_get_backend (state), sandbox_backend_get_name (backend)) == 0)
-    return TRUE;
-
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH,
-               "The state is of a session of the backend “%s”, and this one is “%s”",
-               sandbox_state_get_backend (state), sandbox_backend_get_name (backend));
-
-  return FALSE;
-}
-
 /* The directory above, in the place of *@fd; FALSE with errno 0 at the top. */
 static gboolean
 sandbox_storage_go_up (int         *fd,

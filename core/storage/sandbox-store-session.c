@@ -366,19 +366,6 @@ sandbox_store_session_check_state (SandboxStoreSession *self,
   return FALSE;
 }
 
-static gboolean
-sandbox_store_check_backend (SandboxStore *self,
-                             SandboxState *state,
-                             GError      **error)
-{
-  if (strcmp (sandbox_state_get_backend (state), sandbox_store_get_backend (self)) == 0)
-    return TRUE;
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STATE_MISMATCH, "The state is of a session of the backend “%s”, and this is “%s”",
-               sandbox_state_get_backend (state), sandbox_store_get_backend (self));
-
-  return FALSE;
-}
-
 /* The lease, of a session that is still in its place then. */
 static gboolean
 sandbox_store_session_take (SandboxStoreSession  *self,
@@ -405,7 +392,7 @@ sandbox_store_session_attach (SandboxStore         *store,
 
   g_return_val_if_fail (sandbox_state_is_complete (state), NULL);
 
-  self = sandbox_store_check_backend (store, state, error) ? sandbox_store_session_open (store, id, error) : NULL;
+  self = sandbox_state_check_backend (state, sandbox_store_get_backend (store), error) ? sandbox_store_session_open (store, id, error) : NULL;
   if (self == NULL)
     return NULL;
 
@@ -519,7 +506,7 @@ sandbox_store_delete_session (SandboxStore         *self,
 
   g_return_val_if_fail (sandbox_state_is_complete (state), FALSE);
 
-  if (!sandbox_store_check_backend (self, state, error))
+  if (!sandbox_state_check_backend (state, sandbox_store_get_backend (self), error))
     return FALSE;
 
   session = sandbox_store_session_open (self, id, &failure);

@@ -530,7 +530,7 @@ be_a_host (const char *state_directory,
   g_autoptr (SandboxBackend) backend = sandbox_registry_create_backend (registry, "bubblewrap", state_directory, NULL);
   g_autoptr (SandboxHandle) handle = create_ok (backend, NULL, NULL);
   g_autoptr (SandboxState) state = capture (handle);
-  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "echo begun >begun; while :; do echo x >>log; done", marker, NULL);
+  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "echo x >log; echo begun >new; mv new begun; while :; do echo x >>log; done", marker, NULL);
   g_autoptr (SandboxProcess) process = NULL;
   g_autofree char *json = sandbox_state_to_json (state);
   g_autoptr (GError) error = NULL;

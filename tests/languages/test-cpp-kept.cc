@@ -9,32 +9,10 @@
 #include <memory>
 #include <string>
 
+#include "pointer.h"
+
 namespace
 {
-
-struct Unref
-{
-  void
-  operator() (gpointer object) const
-  {
-    g_object_unref (object);
-  }
-
-  void
-  operator() (GBytes *bytes) const
-  {
-    g_bytes_unref (bytes);
-  }
-
-  void
-  operator() (char *text) const
-  {
-    g_free (text);
-  }
-};
-
-template <typename T>
-using Pointer = std::unique_ptr<T, Unref>;
 
 /* What a call gave, which must be something */
 template <typename T>

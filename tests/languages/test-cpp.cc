@@ -14,33 +14,10 @@
 #include <vector>
 
 #include "memory-driver.h"
+#include "pointer.h"
 
 namespace
 {
-
-struct Unref
-{
-  void
-  operator() (gpointer object) const
-  {
-    g_object_unref (object);
-  }
-
-  void
-  operator() (GBytes *bytes) const
-  {
-    g_bytes_unref (bytes);
-  }
-
-  void
-  operator() (char *text) const
-  {
-    g_free (text);
-  }
-};
-
-template <typename T>
-using Pointer = std::unique_ptr<T, Unref>;
 
 class Error
 {
