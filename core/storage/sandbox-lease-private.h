@@ -80,10 +80,6 @@ gboolean sandbox_lease_record_parse (SandboxLeaseRecord *self,
                                      const char         *text,
                                      gsize               size);
 
-/* When a process began, in ticks; by errno, ESRCH for one that is dead and not yet waited for. */
-gboolean sandbox_lease_get_start (int      pid,
-                                  guint64 *start);
-
 /* Of this process. */
 gboolean sandbox_lease_record_fill (SandboxLeaseRecord *self,
                                     GError            **error);

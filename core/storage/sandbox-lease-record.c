@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-proc-private.h"
 #include "sandbox-random-private.h"
 
 /* One page at most, and always of one size: it is written over in place by one call, which a kill does not cut in two
@@ -68,60 +69,6 @@ sandbox_lease_record_parse (SandboxLeaseRecord *self,
   return TRUE;
 }
 
-/* Fails by errno. */
-static gboolean
-sandbox_lease_read_proc (const char *path,
-                         char       *buffer,
-                         gsize       size)
-{
-  g_auto (SandboxFd) fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  ssize_t n;
-
-  if (fd < 0)
-    return FALSE;
-  do
-    n = read (fd, buffer, size - 1);
-  while (n < 0 && errno == EINTR);
-  if (n < 0)
-    return FALSE;
-  buffer[n] = '\0';
-
-  return TRUE;
-}
-
-gboolean
-sandbox_lease_get_start (int      pid,
-                         guint64 *start)
-{
-  char        path[32];
-  char        stat[1024];
-  char        state = '\0';
-  uint64_t    ticks = 0;
-  const char *end = NULL;
-
-  g_snprintf (path, sizeof path, "/proc/%d/stat", pid);
-  if (!sandbox_lease_read_proc (path, stat, sizeof stat))
-    return FALSE;
-
-  /* A name in brackets, which may have anything in it, then the state, then 18 numbers that do not matter here. */
-  end = strrchr (stat, ')');
-  if (end == NULL ||
-      sscanf (end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64, &state, &ticks) != 2)
-    {
-      errno = EPROTO;
-      return FALSE;
-    }
-  /* One that is dead, and only waited for, has no descriptor and no thread any more. */
-  if (state == 'Z' || state == 'X')
-    {
-      errno = ESRCH;
-      return FALSE;
-    }
-  *start = ticks;
-
-  return TRUE;
-}
-
 gboolean
 sandbox_lease_record_fill (SandboxLeaseRecord *self,
                            GError            **error)
@@ -130,9 +77,9 @@ sandbox_lease_record_fill (SandboxLeaseRecord *self,
   struct stat st;
 
   self->pid = getpid ();
-  if (!sandbox_lease_read_proc (BOOT_ID, boot, sizeof boot) ||
+  if (!sandbox_proc_read (AT_FDCWD, BOOT_ID, boot, sizeof boot) ||
       stat (PID_NAMESPACE, &st) < 0 ||
-      !sandbox_lease_get_start (self->pid, &self->start))
+      !sandbox_proc_get_start (self->pid, &self->start))
     {
       int errsv = errno;
 

@@ -11,6 +11,7 @@
 
 #include "sandbox-error-private.h"
 #include "sandbox-fork-private.h"
+#include "sandbox-proc-private.h"
 
 #define FIRST_PAUSE_US 1000
 #define LONGEST_PAUSE_US 50000
@@ -184,7 +185,7 @@ sandbox_lease_owner_lives (const SandboxLeaseRecord *record,
     return FALSE;
   if (record->pid == own->pid)
     return FALSE;
-  if (sandbox_lease_get_start (record->pid, &start))
+  if (sandbox_proc_get_start (record->pid, &start))
     return start == record->start;
 
   /* Some hosts hide the processes of other users. */

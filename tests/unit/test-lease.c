@@ -15,6 +15,7 @@
 #include "sandbox-error.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-lease-private.h"
+#include "sandbox-proc-private.h"
 #include "../common/test-helpers.h"
 
 /* A session's directory, with a lease that nobody has. */
@@ -456,7 +457,7 @@ test_records (Fixture      *fixture,
   fixture_assert_free (fixture); /* this process itself */
 
   other_run (&other, idle, fixture);
-  g_assert_true (sandbox_lease_get_start (other.pid, &start));
+  g_assert_true (sandbox_proc_get_start (other.pid, &start));
   record.pid = other.pid;
   record.start = start;
   write_record (fixture, &record);

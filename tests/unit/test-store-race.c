@@ -9,6 +9,7 @@
 
 #include "sandbox-fork-private.h"
 #include "sandbox-lease-private.h"
+#include "sandbox-proc-private.h"
 #include "sandbox-state-private.h"
 #include "sandbox-store-session-private.h"
 #include "store-fixture.h"
@@ -281,7 +282,7 @@ test_stale (Fixture      *fixture,
     {
       record = own;
       record.pid = other;
-      g_assert_true (sandbox_lease_get_start (other, &record.start));
+      g_assert_true (sandbox_proc_get_start (other, &record.start));
       write_record (path, &record);
       assert_busy (fixture->store, state);
 
@@ -296,7 +297,7 @@ test_stale (Fixture      *fixture,
     }
   record = own;
   record.pid = other;
-  g_assert_true (sandbox_lease_get_start (other, &record.start));
+  g_assert_true (sandbox_proc_get_start (other, &record.start));
   write_record (path, &record);
   kill_child (other);
   assert_free (fixture->store, state);
