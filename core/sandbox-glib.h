@@ -36,7 +36,9 @@
 
 #include "sandbox-agent-channel.h"
 #include "sandbox-agent-driver.h"
+#include "sandbox-agent-group.h"
 #include "sandbox-agent-path.h"
+#include "sandbox-control-group.h"
 
 #include "sandbox-workspace.h"
 

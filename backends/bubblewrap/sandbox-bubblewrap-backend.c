@@ -31,16 +31,24 @@ struct _SandboxBubblewrapBackend
 
   GMutex         lock; /* guards what follows */
   char          *executable;
-  SandboxReport *report; /* the last good one for the default profile */
-  char          *stamp;  /* what it looked at */
+  char          *control_group_path; /* nullable: found */
+  SandboxReport *report;             /* the last good one for the default profile */
+  char          *stamp;              /* what it looked at */
+  guint          group_wanted;       /* another number when a control group has to be looked for anew */
+
+  GMutex               group_lock; /* held while one is looked for, so never waited for in a main loop; guards what follows */
+  SandboxControlGroup *control_group;
+  char                *group_failure; /* why there is none */
+  guint                group_found;   /* which state of group_wanted it is of */
 };
 
 typedef enum
 {
   PROP_EXECUTABLE = 1,
+  PROP_CONTROL_GROUP,
 } SandboxBubblewrapBackendProps;
 
-static GParamSpec *properties[PROP_EXECUTABLE + 1];
+static GParamSpec *properties[PROP_CONTROL_GROUP + 1];
 
 /* clang-format off */
 G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SANDBOX_TYPE_BACKEND, G_TYPE_FLAG_FINAL, )
@@ -58,6 +66,70 @@ sandbox_bubblewrap_backend_dup_executable (SandboxBubblewrapBackend *self)
   return executable;
 }
 
+static SandboxReportStep *
+sandbox_bubblewrap_backend_make_group_step (SandboxControlGroup *group,
+                                            const char          *failure)
+{
+  const char *const *controllers = group != NULL ? sandbox_control_group_get_controllers (group) : NULL;
+  const gboolean     all = controllers != NULL && g_strv_length ((char **) controllers) == 3;
+  SandboxReportStep *step = sandbox_report_step_new ("control-groups", all);
+
+  if (group != NULL)
+    {
+      g_autofree char *names = g_strjoinv (", ", (char **) controllers);
+      g_autofree char *evidence = g_strdup_printf ("“%s” is delegated to this program, with the controllers %s",
+                                                   sandbox_control_group_get_path (group), names);
+
+      sandbox_report_step_set_evidence (step, evidence);
+    }
+  else
+    sandbox_report_step_set_evidence (step, failure);
+  if (!all)
+    {
+      sandbox_report_step_set_consequence (step, group != NULL ? "Those of the limits “memory-bytes”, “tasks” and “cpu-percent” that need another controller are refused"
+                                                               : "The limits “memory-bytes”, “tasks” and “cpu-percent” are refused; those of single processes hold");
+      sandbox_report_step_set_remedy (step, "Start this program as a unit of systemd with Delegate=yes and DelegateSubgroup=host, or set the property "
+                                            "“control-group” to a cgroup2 directory that belongs to this user and has no process of its own");
+    }
+
+  return step;
+}
+
+SandboxControlGroup *
+sandbox_bubblewrap_backend_ref_control_group (SandboxBubblewrapBackend *self,
+                                              SandboxReportStep       **step)
+{
+  g_autofree char     *path = NULL;
+  SandboxControlGroup *group = NULL;
+  guint                wanted = 0;
+
+  g_mutex_lock (&self->lock);
+  path = g_strdup (self->control_group_path);
+  wanted = self->group_wanted;
+  g_mutex_unlock (&self->lock);
+
+  g_mutex_lock (&self->group_lock);
+  if (self->group_found != wanted)
+    {
+      g_autoptr (GError) error = NULL;
+
+      g_clear_object (&self->control_group);
+      g_free (self->group_failure);
+      self->control_group = sandbox_control_group_new (path, &error);
+      self->group_failure = error != NULL ? g_strdup (error->message) : NULL;
+      self->group_found = wanted;
+    }
+  g_set_object (&group, self->control_group);
+  if (step != NULL)
+    {
+      g_clear_object (step);
+      *step = sandbox_bubblewrap_backend_make_group_step (group, self->group_failure);
+    }
+  g_mutex_unlock (&self->group_lock);
+
+  return group;
+}
+
 /* @report is what is known of the default profile as long as what it looked at is as @stamp says; NULL is nothing. */
 static void
 sandbox_bubblewrap_backend_keep_report (SandboxBubblewrapBackend *self,
@@ -68,6 +140,8 @@ sandbox_bubblewrap_backend_keep_report (SandboxBubblewrapBackend *self,
   g_set_object (&self->report, report);
   g_free (self->stamp);
   self->stamp = g_strdup (stamp);
+  if (report == NULL)
+    self->group_wanted++;
   g_mutex_unlock (&self->lock);
 }
 
@@ -84,7 +158,7 @@ sandbox_bubblewrap_backend_ref_profile (SandboxCreateOptions *options,
   return profile;
 }
 
-/* What is never enforced here, on whatever host. */
+/* What is never enforced here, on whatever host. Limits are looked at when it is known what control groups there are. */
 static gboolean
 sandbox_bubblewrap_backend_check (SandboxRestrictions   required,
                                   SandboxProfile       *profile,
@@ -93,7 +167,6 @@ sandbox_bubblewrap_backend_check (SandboxRestrictions   required,
 {
   return sandbox_bubblewrap_restrictions_check (required, profile, policy, error) &&
          sandbox_bubblewrap_restrictions_check_built (profile, error) &&
-         sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), error) &&
          (policy == NULL || sandbox_bubblewrap_driver_check_policy (policy, error));
 }
 
@@ -191,6 +264,8 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     sandbox_report_add_step (report, trial->probe->steps->pdata[i]);
   if (trial->identity != NULL)
     sandbox_report_add_step (report, trial->identity);
+  if (trial->control_groups != NULL)
+    sandbox_report_add_step (report, trial->control_groups);
   sandbox_report_step_set_evidence (step, error == NULL ? "A command ran in a sandbox and exited with status 0" : error->message);
   if (error != NULL)
     {
@@ -209,6 +284,20 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
   if (!is_good || trial->is_default)
     sandbox_bubblewrap_backend_keep_report (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), is_good ? report : NULL, trial->stamp);
   sandbox_request_return_object (trial->request, G_OBJECT (report));
+}
+
+static gboolean
+sandbox_bubblewrap_backend_check_limits (SandboxBubblewrapBackend *self,
+                                         SandboxLimits            *limits,
+                                         GError                  **error)
+{
+  g_autoptr (SandboxControlGroup) group = NULL;
+
+  if (sandbox_agent_driver_check_limits (limits, NULL, NULL))
+    return TRUE;
+  group = sandbox_bubblewrap_backend_ref_control_group (self, NULL);
+
+  return sandbox_agent_driver_check_limits (limits, group, error);
 }
 
 static char *
@@ -234,7 +323,9 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   g_autofree char *executable = NULL;
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
 
-  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error))
+  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error) ||
+      !sandbox_bubblewrap_backend_check_limits (self, sandbox_profile_get_limits (profile), error) ||
+      !sandbox_bubblewrap_backend_check_limits (self, sandbox_command_get_limits (command), error))
     return NULL;
 
   if (workspace_path != NULL)
@@ -346,6 +437,12 @@ sandbox_bubblewrap_backend_get_property (GObject    *object,
       g_value_set_string (value, self->executable);
       g_mutex_unlock (&self->lock);
       break;
+
+    case PROP_CONTROL_GROUP:
+      g_mutex_lock (&self->lock);
+      g_value_set_string (value, self->control_group_path);
+      g_mutex_unlock (&self->lock);
+      break;
     }
 }
 
@@ -357,6 +454,7 @@ sandbox_bubblewrap_backend_set_property (GObject      *object,
 {
   SandboxBubblewrapBackend *self = SANDBOX_BUBBLEWRAP_BACKEND (object);
   const char               *executable = NULL;
+  const char               *path = NULL;
   gboolean                  changed = FALSE;
 
   switch ((SandboxBubblewrapBackendProps) prop_id)
@@ -374,6 +472,22 @@ sandbox_bubblewrap_backend_set_property (GObject      *object,
       if (changed)
         g_object_notify_by_pspec (object, properties[PROP_EXECUTABLE]);
       break;
+
+    case PROP_CONTROL_GROUP:
+      path = g_value_get_string (value);
+      g_mutex_lock (&self->lock);
+      changed = g_strcmp0 (self->control_group_path, path) != 0;
+      if (changed)
+        {
+          g_free (self->control_group_path);
+          self->control_group_path = g_strdup (path);
+          g_clear_object (&self->report);
+          self->group_wanted++;
+        }
+      g_mutex_unlock (&self->lock);
+      if (changed)
+        g_object_notify_by_pspec (object, properties[PROP_CONTROL_GROUP]);
+      break;
     }
 }
 
@@ -385,6 +499,10 @@ sandbox_bubblewrap_backend_finalize (GObject *object)
   g_clear_object (&self->report);
   g_clear_pointer (&self->stamp, g_free);
   g_clear_pointer (&self->executable, g_free);
+  g_clear_pointer (&self->control_group_path, g_free);
+  g_clear_object (&self->control_group);
+  g_clear_pointer (&self->group_failure, g_free);
+  g_mutex_clear (&self->group_lock);
   g_mutex_clear (&self->lock);
 
   G_OBJECT_CLASS (sandbox_bubblewrap_backend_parent_class)->finalize (object);
@@ -415,6 +533,19 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
       g_param_spec_string ("executable", NULL, NULL, DEFAULT_EXECUTABLE,
                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
+  /**
+   * SandboxBubblewrapBackend:control-group:
+   *
+   * The absolute path of a cgroup2 directory in which sandboxes get control groups, for limits of memory, tasks and
+   * processor share. %NULL: the nearest that is delegated to this program, if there is one. It counts for sessions that
+   * are created later. See [ctor@Sandbox.ControlGroup.new].
+   *
+   * Since: 1.0
+   */
+  properties[PROP_CONTROL_GROUP] =
+      g_param_spec_string ("control-group", NULL, NULL, NULL,
+                           G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
 
@@ -427,7 +558,9 @@ static void
 sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
 {
   g_mutex_init (&self->lock);
+  g_mutex_init (&self->group_lock);
   self->executable = g_strdup (DEFAULT_EXECUTABLE);
+  self->group_wanted = 1;
 }
 
 void

@@ -10,4 +10,9 @@ G_DECLARE_FINAL_TYPE (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SAND
 
 void sandbox_bubblewrap_backend_register (GTypeModule *module);
 
+/* Where sandboxes get control groups, or NULL when there is no such place; and what to report of it. Looks for it the
+ * first time, which may block for some milliseconds. */
+SandboxControlGroup *sandbox_bubblewrap_backend_ref_control_group (SandboxBubblewrapBackend *self,
+                                                                   SandboxReportStep       **step);
+
 G_END_DECLS

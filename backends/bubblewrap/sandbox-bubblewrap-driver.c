@@ -40,6 +40,8 @@ typedef struct
   SandboxBubblewrapLaunch *launch;
   SandboxRequest          *request;
   gboolean                 share_network;
+  SandboxControlGroup     *control_group; /* nullable, like the limits that the sandbox has a group in it for */
+  SandboxLimits           *limits;
 } SandboxBubblewrapStart;
 
 static void
@@ -49,6 +51,8 @@ sandbox_bubblewrap_start_free (gpointer data)
 
   sandbox_bubblewrap_launch_unref (start->launch);
   g_object_unref (start->request);
+  g_clear_object (&start->control_group);
+  g_clear_object (&start->limits);
   g_free (start);
 }
 
@@ -57,6 +61,7 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
 {
   SandboxBubblewrapStart *start = user_data;
   g_autoptr (SandboxAgentChannel) channel = NULL;
+  g_autoptr (SandboxAgentGroup) group = NULL;
   g_autoptr (GError) error = NULL;
 
   if (sandbox_request_is_cancelled (start->request))
@@ -66,7 +71,8 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
       return G_SOURCE_REMOVE;
     }
 
-  channel = sandbox_bubblewrap_launch_start (start->launch, start->share_network, &error);
+  if (start->limits == NULL || (group = sandbox_agent_group_new (start->control_group, start->limits, &error)) != NULL)
+    channel = sandbox_bubblewrap_launch_start (start->launch, start->share_network, group, &error);
   if (channel != NULL)
     sandbox_request_return_object (start->request, G_OBJECT (channel));
   else
@@ -88,7 +94,7 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
   g_set_object (&policy, self->policy);
   if (self->launch != NULL)
     {
-      start = g_new (SandboxBubblewrapStart, 1);
+      start = g_new0 (SandboxBubblewrapStart, 1);
       start->launch = sandbox_bubblewrap_launch_ref (self->launch);
       start->share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
     }
@@ -101,6 +107,8 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
     }
 
   start->request = g_object_ref (request);
+  g_set_object (&start->control_group, sandbox_agent_driver_get_control_group (driver));
+  g_set_object (&start->limits, sandbox_agent_driver_get_channel_limits (driver, request));
   /* Create has looked at it; what is built now is what counts. */
   if (!sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
     {
@@ -384,7 +392,8 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                SandboxWorkspace        *workspace,
                                SandboxProfile          *profile,
                                SandboxNetworkPolicy    *policy,
-                               SandboxRestrictions      required)
+                               SandboxRestrictions      required,
+                               SandboxControlGroup     *control_group)
 {
   g_auto (GStrv) environment = sandbox_bubblewrap_driver_make_environment (profile);
   SandboxBubblewrapDriver *self = NULL;
@@ -392,6 +401,7 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
   self = g_object_new (SANDBOX_BUBBLEWRAP_TYPE_DRIVER,
                        "environment", environment,
                        "limits", sandbox_profile_get_limits (profile),
+                       "control-group", control_group,
                        NULL);
   self->launch = sandbox_bubblewrap_launch_ref (launch);
   self->workspace = g_object_ref (workspace);

@@ -12,12 +12,14 @@ G_DECLARE_FINAL_TYPE (SandboxBubblewrapDriver, sandbox_bubblewrap_driver, SANDBO
 
 void sandbox_bubblewrap_driver_register (GTypeModule *module);
 
-/* @policy is one that can be enforced; see sandbox_bubblewrap_driver_check_policy (). */
+/* @policy is one that can be enforced; see sandbox_bubblewrap_driver_check_policy (). Without a @control_group there are
+ * no limits that need one. */
 SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                                               SandboxWorkspace        *workspace,
                                               SandboxProfile          *profile,
                                               SandboxNetworkPolicy    *policy,
-                                              SandboxRestrictions      required);
+                                              SandboxRestrictions      required,
+                                              SandboxControlGroup     *control_group);
 
 /* The least that programs expect, and the profile's variables over it. */
 char **sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile);

@@ -382,6 +382,7 @@ sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
                                            posix_spawn_file_actions_t *actions,
                                            int                         agent_socket,
                                            int                         words_fd,
+                                           int                         group_fd,
                                            gboolean                    share_network)
 {
   posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
@@ -401,6 +402,9 @@ sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
         posix_spawn_file_actions_adddup2 (actions, sandbox_bubblewrap_launch_get_source (self, step).fd,
                                           SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) step->slot);
     }
+  /* The agent's own, closed before bwrap */
+  if (group_fd >= 0)
+    posix_spawn_file_actions_adddup2 (actions, group_fd, SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) self->plan->n_slots);
 }
 
 int
@@ -433,6 +437,7 @@ static gboolean
 sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
                                  int                      agent_socket,
                                  int                      words_fd,
+                                 int                      group_fd,
                                  gboolean                 share_network,
                                  pid_t                   *pid,
                                  GError                 **error)
@@ -443,17 +448,18 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   g_autofree char           *gid = identity->gid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->gid);
   g_autofree char           *program = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_BWRAP);
   g_autofree char           *keep = g_strdup_printf ("%u", SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
+  g_autofree char           *group = g_strdup_printf ("%d", group_fd < 0 ? -1 : (int) (SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots));
   g_autofree char           *arguments = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
   g_autofree char           *socket_number = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   const char *const          argv[] = {
-             "sandbox-agent", "launch", parent, uid, gid, program, keep,
+             "sandbox-agent", "launch", parent, uid, gid, program, keep, group,
              "bwrap", "--args", arguments, "--", SANDBOX_BUBBLEWRAP_AGENT, "init", socket_number, NULL
   };
   posix_spawn_file_actions_t actions;
   int                        failure = 0;
 
   posix_spawn_file_actions_init (&actions);
-  sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, share_network);
+  sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, group_fd, share_network);
   failure = sandbox_bubblewrap_launch_spawn_agent (self->agent_fd, &actions, argv, pid);
   posix_spawn_file_actions_destroy (&actions);
   if (failure == 0)
@@ -519,9 +525,11 @@ sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
 SandboxAgentChannel *
 sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                  gboolean                 share_network,
+                                 SandboxAgentGroup       *group,
                                  GError                 **error)
 {
   g_autoptr (SandboxAgentChannel) channel = NULL;
+  g_auto (SandboxBubblewrapFd) group_fd = -1;
   int                      sockets[2] = { -1, -1 };
   int                      words[2] = { -1, -1 };
   int                      pid_fd = -1;
@@ -542,11 +550,12 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
 
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
       pipe2 (words, O_CLOEXEC | O_NONBLOCK) < 0 ||
-      !sandbox_bubblewrap_launch_lift (&sockets[1]) || !sandbox_bubblewrap_launch_lift (&words[1]))
+      !sandbox_bubblewrap_launch_lift (&sockets[1]) || !sandbox_bubblewrap_launch_lift (&words[1]) ||
+      (group != NULL && (group_fd = fcntl (sandbox_agent_group_get_fd (group), F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0))
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox could not be built (step: descriptors): %s", g_strerror (errno));
   else
-    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], share_network, &pid, error);
+    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], group_fd, share_network, &pid, error);
   sandbox_bubblewrap_fd_close (sockets[1]);
   sandbox_bubblewrap_fd_close (words[1]);
 
@@ -558,6 +567,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
       channel = sandbox_agent_channel_new_take_fd (sockets[0], flags);
       sandbox_agent_channel_take_launcher (channel, pid_fd, words[0]);
       sandbox_agent_channel_take_lock (channel, &lock_fd);
+      if (group != NULL)
+        sandbox_agent_channel_take_group (channel, g_object_ref (group));
       if (self->identity->uid != G_MAXUINT)
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);

@@ -55,10 +55,11 @@ int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
 /* Whether bwrap is given something by descriptor. */
 gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);
 
-/* Starts bwrap, which builds a sandbox with a waiting agent. On the worker only: the sandbox dies with the
- * thread that started it. */
+/* Starts bwrap, which builds a sandbox with a waiting agent, in @group if that is not NULL. On the worker only: the
+ * sandbox dies with the thread that started it. */
 SandboxAgentChannel *sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                                       gboolean                 share_network,
+                                                      SandboxAgentGroup       *group,
                                                       GError                 **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxBubblewrapLaunch, sandbox_bubblewrap_launch_unref)

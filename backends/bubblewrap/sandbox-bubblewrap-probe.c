@@ -224,7 +224,7 @@ sandbox_bubblewrap_probe_run (int         agent_fd,
   g_autofree char  *uid_text = keep_id ? g_strdup ("-1") : g_strdup_printf ("%u", uid);
   g_autofree char  *gid_text = keep_id ? g_strdup ("-1") : g_strdup_printf ("%u", gid);
   const char *const argv[] = {
-    "sandbox-agent", "launch", parent, uid_text, gid_text, "4", "2", argv0, argument, NULL
+    "sandbox-agent", "launch", parent, uid_text, gid_text, "4", "2", "-1", argv0, argument, NULL
   };
   posix_spawn_file_actions_t actions;
   g_auto (SandboxBubblewrapFd) read_fd = -1;

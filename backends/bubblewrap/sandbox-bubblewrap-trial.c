@@ -2,6 +2,7 @@
 
 #include "sandbox-bubblewrap-trial.h"
 
+#include "sandbox-bubblewrap-backend.h"
 #include "sandbox-bubblewrap-driver.h"
 
 #include <errno.h>
@@ -22,6 +23,8 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
   g_clear_object (&trial->process);
   g_clear_object (&trial->driver);
   g_clear_object (&trial->identity);
+  g_clear_object (&trial->control_groups);
+  g_clear_object (&trial->control_group);
   g_clear_object (&trial->cancellable);
   g_clear_object (&trial->policy);
   g_clear_object (&trial->profile);
@@ -247,7 +250,8 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
   g_autoptr (SandboxSession) session = NULL;
   GError *error = NULL;
 
-  trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy, trial->required);
+  trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy, trial->required,
+                                                 trial->control_group);
   session = sandbox_session_new_for_driver (trial->driver, &error);
   if (session == NULL)
     {
@@ -268,6 +272,14 @@ sandbox_bubblewrap_trial_open (GTask        *task,
   SandboxBubblewrapTrial *trial = task_data;
   GError                 *error = NULL;
   const char             *state_directory = sandbox_workspace_get_state_directory (trial->workspace);
+
+  g_clear_object (&trial->control_group);
+  trial->control_group = sandbox_bubblewrap_backend_ref_control_group (SANDBOX_BUBBLEWRAP_BACKEND (trial->backend), &trial->control_groups);
+  if (!sandbox_agent_driver_check_limits (sandbox_profile_get_limits (trial->profile), trial->control_group, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
 
   /* Whatever else is kept for this backend is hidden from commands over a directory of the host's too. */
   if (state_directory == NULL)

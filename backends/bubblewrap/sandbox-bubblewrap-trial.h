@@ -36,6 +36,8 @@ struct _SandboxBubblewrapTrial
   SandboxDriver           *driver;   /* nullable */
   SandboxBubblewrapProbe  *probe;    /* nullable */
   SandboxReportStep       *identity; /* nullable */
+  SandboxReportStep       *control_groups;
+  SandboxControlGroup     *control_group; /* nullable */
 
   /* its own */
   char           *stamp;     /* for a probe: what it looks at, as it was before */

@@ -11,6 +11,9 @@ int sandbox_agent_channel_get_socket (SandboxAgentChannel *self);
 gboolean sandbox_agent_channel_own_fd (SandboxAgentChannel *self,
                                        int                  fd);
 
+/* The control group of the sandbox, or NULL. */
+SandboxAgentGroup *sandbox_agent_channel_get_group (SandboxAgentChannel *self);
+
 /* Sends what the sandbox is prepared with. Once, first. */
 gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                            GError             **error);

@@ -3,6 +3,7 @@
 #include "sandbox-agent-channel-private.h"
 
 #include "sandbox-agent-filter-private.h"
+#include "sandbox-agent-group-private.h"
 #include "sandbox-agent-protocol.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
@@ -52,6 +53,7 @@ struct _SandboxAgentChannel
   int                      lock_fd;     /* what the agent holds as long as it lives; watched */
   guint                    uid;         /* of the commands, or G_MAXUINT for that of the host */
   guint                    gid;
+  SandboxAgentGroup       *group; /* nullable */
   siginfo_t                launcher_end;
 };
 
@@ -193,6 +195,7 @@ sandbox_agent_channel_finalize (GObject *object)
                                         GINT_TO_POINTER (launcher_fd), sandbox_agent_channel_close_cb);
     }
   sandbox_fork_close (&self->launcher_fd);
+  g_clear_object (&self->group);
 
   G_OBJECT_CLASS (sandbox_agent_channel_parent_class)->finalize (object);
 }
@@ -444,6 +447,33 @@ sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
   self->gid = gid;
 }
 
+/**
+ * sandbox_agent_channel_take_group:
+ * @self: a channel
+ * @group: (transfer full): the control group of the sandbox
+ *
+ * Sets the control group that the child process which builds the sandbox has entered, before it started anything. It
+ * goes with the channel, and whatever is in it then is killed.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_take_group (SandboxAgentChannel *self,
+                                  SandboxAgentGroup   *group)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (SANDBOX_IS_AGENT_GROUP (group));
+  g_return_if_fail (self->group == NULL);
+
+  self->group = group;
+}
+
+SandboxAgentGroup *
+sandbox_agent_channel_get_group (SandboxAgentChannel *self)
+{
+  return self->group;
+}
+
 gboolean
 sandbox_agent_channel_own_fd (SandboxAgentChannel *self,
                               int                  fd)
@@ -524,9 +554,11 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
 void
 sandbox_agent_channel_kill (SandboxAgentChannel *self)
 {
-  /* Two ways, for each may be too early or not allowed: the agent ends when the socket does, and the
-   * launcher's death takes along what it has built. The descriptors stay: others may be using them. */
+  /* Each way may be too early or not allowed: the agent ends when the socket does, the launcher's death takes along what
+   * it has built, and a group all that is in it. The descriptors stay: others may be using them. */
   shutdown (self->socket_fd, SHUT_RDWR);
+  if (self->group != NULL)
+    sandbox_agent_group_kill (self->group);
   if (self->launcher_fd >= 0)
     sandbox_agent_channel_kill_launcher (self->launcher_fd);
 }

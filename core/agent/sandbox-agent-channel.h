@@ -6,6 +6,7 @@
 #endif
 
 #include <gio/gio.h>
+#include "sandbox-agent-group.h"
 #include "sandbox-version-macros.h"
 
 G_BEGIN_DECLS
@@ -120,5 +121,8 @@ void sandbox_agent_channel_take_launcher (SandboxAgentChannel *self,
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_take_lock (SandboxAgentChannel *self,
                                       int                 *lock_fd);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_take_group (SandboxAgentChannel *self,
+                                       SandboxAgentGroup   *group);
 
 G_END_DECLS

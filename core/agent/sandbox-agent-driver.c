@@ -2,7 +2,9 @@
 
 #include "sandbox-agent-driver.h"
 
+#include "sandbox-agent-channel-private.h"
 #include "sandbox-agent-process-private.h"
+#include "sandbox-control-group-private.h"
 #include "sandbox-environment-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-process-private.h"
@@ -23,8 +25,9 @@
 
 typedef struct
 {
-  char         **environment;
-  SandboxLimits *limits;
+  char               **environment;
+  SandboxLimits       *limits;
+  SandboxControlGroup *control_group; /* nullable */
 
   GMutex     lock; /* guards what follows */
   GPtrArray *live; /* GWeakRef of SandboxAgentProcess: those that have not ended */
@@ -35,9 +38,14 @@ typedef enum
 {
   PROP_ENVIRONMENT = 1,
   PROP_LIMITS,
+  PROP_CONTROL_GROUP,
 } SandboxAgentDriverProps;
 
-static GParamSpec *properties[PROP_LIMITS + 1];
+static GParamSpec *properties[PROP_CONTROL_GROUP + 1];
+
+/* On the request for a channel: the limits that its sandbox has a control group for */
+static GQuark sandbox_agent_driver_limits_quark (void);
+G_DEFINE_QUARK (sandbox - agent - driver - limits, sandbox_agent_driver_limits)
 
 static void sandbox_agent_driver_iface_init (SandboxDriverInterface *iface);
 
@@ -169,6 +177,19 @@ sandbox_agent_driver_channel_opened (gpointer      user_data,
     }
 
   start->channel = g_object_ref (answer);
+  /* Limits that nobody holds are not passed over. */
+  if (sandbox_control_group_find_limit (sandbox_command_get_limits (start->command)) != NULL &&
+      sandbox_agent_channel_get_group (start->channel) == NULL)
+    {
+      g_autoptr (SandboxRequest) request = g_steal_pointer (&start->request);
+      g_autoptr (GError) refused = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                                                "%s put the sandbox into no control group", G_OBJECT_TYPE_NAME (start->driver));
+
+      g_clear_object (&start->channel);
+      sandbox_request_return_error (request, refused);
+      sandbox_agent_start_unref (start);
+      return;
+    }
   sandbox_worker_invoke (sandbox_agent_driver_start_cb, start, sandbox_agent_start_unref);
 }
 
@@ -196,38 +217,62 @@ sandbox_agent_driver_start_cancelled_cb (SandboxRequest *request,
 /**
  * sandbox_agent_driver_check_limits:
  * @limits: (nullable): the limits of a profile or a command
+ * @group: (nullable): the control group that sandboxes get theirs in
  * @error: return location for an error
  *
  * Checks that an agent can enforce these limits, for backends that refuse a session before it is created.
  *
- * Fails with %SANDBOX_ERROR_NOT_SUPPORTED, naming the first that no agent enforces.
+ * Fails with %SANDBOX_ERROR_NOT_SUPPORTED, naming the first that cannot be enforced.
  *
  * Returns: whether all can be enforced
  *
  * Since: 1.0
  */
 gboolean
-sandbox_agent_driver_check_limits (SandboxLimits *limits,
-                                   GError       **error)
+sandbox_agent_driver_check_limits (SandboxLimits       *limits,
+                                   SandboxControlGroup *group,
+                                   GError             **error)
 {
   const char *what = NULL;
 
   g_return_val_if_fail (limits == NULL || SANDBOX_IS_LIMITS (limits), FALSE);
+  g_return_val_if_fail (group == NULL || SANDBOX_IS_CONTROL_GROUP (group), FALSE);
 
-  if (limits == NULL)
+  what = sandbox_control_group_find_limit (limits);
+  if (what == NULL)
     return TRUE;
+  if (group != NULL)
+    return sandbox_control_group_check_limits (group, limits, error);
 
-  if (sandbox_limits_get_memory_bytes (limits) > 0)
-    what = "memory-bytes";
-  else if (sandbox_limits_get_tasks (limits) > 0)
-    what = "tasks";
-  else if (sandbox_limits_get_cpu_percent (limits) > 0)
-    what = "cpu-percent";
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "The limit “%s” cannot be enforced here: it needs a control group that is delegated to this program", what);
 
-  if (what != NULL)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The limit “%s” cannot be enforced here", what);
+  return FALSE;
+}
 
-  return what == NULL;
+/**
+ * sandbox_agent_driver_get_channel_limits:
+ * @self: a driver
+ * @request: what [vfunc@Sandbox.AgentDriver.open_channel] was called with
+ *
+ * Gets the limits for which the sandbox of this channel must have a control group.
+ *
+ * There are some only if the driver has [property@Sandbox.AgentDriver:control-group]. The group is made by
+ * [ctor@Sandbox.AgentGroup.new] and given to the channel by [method@Sandbox.AgentChannel.take_group]; without it
+ * the command is refused.
+ *
+ * Returns: (transfer none) (nullable): the limits, or %NULL when no group is needed
+ *
+ * Since: 1.0
+ */
+SandboxLimits *
+sandbox_agent_driver_get_channel_limits (SandboxAgentDriver *self,
+                                         SandboxRequest     *request)
+{
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), NULL);
+  g_return_val_if_fail (SANDBOX_IS_REQUEST (request), NULL);
+
+  return g_object_get_qdata (G_OBJECT (request), sandbox_agent_driver_limits_quark ());
 }
 
 /* What no agent enforces is refused by name before anything starts. */
@@ -240,7 +285,7 @@ sandbox_agent_driver_check_command (SandboxAgentDriver *self,
   SandboxLimits *own = sandbox_agent_driver_get_limits (self);
   const char    *what = NULL;
 
-  if (!sandbox_agent_driver_check_limits (limits, error))
+  if (!sandbox_agent_driver_check_limits (limits, sandbox_agent_driver_get_control_group (self), error))
     return FALSE;
 
   if (sandbox_command_get_terminal (command))
@@ -285,6 +330,9 @@ sandbox_agent_driver_spawn (SandboxDriver  *driver,
 
   channel_request = sandbox_request_new_internal (SANDBOX_TYPE_AGENT_CHANNEL, start->cancellable,
                                                   sandbox_agent_driver_channel_opened, start);
+  if (sandbox_control_group_find_limit (sandbox_command_get_limits (command)) != NULL)
+    g_object_set_qdata_full (G_OBJECT (channel_request), sandbox_agent_driver_limits_quark (),
+                             g_object_ref (sandbox_command_get_limits (command)), g_object_unref);
   taken = SANDBOX_AGENT_DRIVER_GET_CLASS (self)->open_channel (self, channel_request, &refused);
   sandbox_request_dispatched (channel_request, taken, refused);
 
@@ -354,6 +402,10 @@ sandbox_agent_driver_get_property (GObject    *object,
     case PROP_LIMITS:
       g_value_set_object (value, sandbox_agent_driver_get_limits (self));
       break;
+
+    case PROP_CONTROL_GROUP:
+      g_value_set_object (value, sandbox_agent_driver_get_control_group (self));
+      break;
     }
 }
 
@@ -374,6 +426,10 @@ sandbox_agent_driver_set_property (GObject      *object,
 
     case PROP_LIMITS:
       priv->limits = g_value_dup_object (value);
+      break;
+
+    case PROP_CONTROL_GROUP:
+      priv->control_group = g_value_dup_object (value);
       break;
     }
 }
@@ -397,6 +453,7 @@ sandbox_agent_driver_finalize (GObject *object)
   g_clear_pointer (&priv->environment, g_strfreev);
   g_clear_pointer (&priv->live, g_ptr_array_unref);
   g_clear_object (&priv->limits);
+  g_clear_object (&priv->control_group);
   g_mutex_clear (&priv->lock);
 
   G_OBJECT_CLASS (sandbox_agent_driver_parent_class)->finalize (object);
@@ -433,6 +490,17 @@ sandbox_agent_driver_class_init (SandboxAgentDriverClass *klass)
    */
   properties[PROP_LIMITS] =
       g_param_spec_object ("limits", NULL, NULL, SANDBOX_TYPE_LIMITS,
+                           G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxAgentDriver:control-group: (getter get_control_group)
+   *
+   * Where sandboxes get control groups, for the limits that need one. %NULL: a command with such a limit is refused.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_CONTROL_GROUP] =
+      g_param_spec_object ("control-group", NULL, NULL, SANDBOX_TYPE_CONTROL_GROUP,
                            G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
 
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
@@ -485,4 +553,24 @@ sandbox_agent_driver_get_limits (SandboxAgentDriver *self)
   g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), NULL);
 
   return priv->limits;
+}
+
+/**
+ * sandbox_agent_driver_get_control_group: (get-property control-group)
+ * @self: a driver
+ *
+ * Gets where sandboxes get control groups.
+ *
+ * Returns: (transfer none) (nullable): the group
+ *
+ * Since: 1.0
+ */
+SandboxControlGroup *
+sandbox_agent_driver_get_control_group (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), NULL);
+
+  return priv->control_group;
 }

@@ -7,6 +7,7 @@
 
 #include <gio/gio.h>
 #include "sandbox-agent-channel.h"
+#include "sandbox-control-group.h"
 #include "sandbox-driver.h"
 #include "sandbox-limits.h"
 
@@ -53,9 +54,15 @@ SANDBOX_AVAILABLE_IN_1_0
 const char *const *sandbox_agent_driver_get_environment (SandboxAgentDriver *self);
 SANDBOX_AVAILABLE_IN_1_0
 SandboxLimits *sandbox_agent_driver_get_limits (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxControlGroup *sandbox_agent_driver_get_control_group (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxLimits *sandbox_agent_driver_get_channel_limits (SandboxAgentDriver *self,
+                                                        SandboxRequest     *request);
 
 SANDBOX_AVAILABLE_IN_1_0
-gboolean sandbox_agent_driver_check_limits (SandboxLimits *limits,
-                                            GError       **error);
+gboolean sandbox_agent_driver_check_limits (SandboxLimits       *limits,
+                                            SandboxControlGroup *group,
+                                            GError             **error);
 
 G_END_DECLS

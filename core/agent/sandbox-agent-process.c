@@ -3,6 +3,7 @@
 #include "sandbox-agent-process-private.h"
 
 #include "sandbox-agent-channel-private.h"
+#include "sandbox-agent-group-private.h"
 #include "sandbox-agent-protocol.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
@@ -206,6 +207,33 @@ sandbox_agent_process_limit_launcher (SandboxAgentProcess *self,
                                                          sandbox_agent_process_launcher_limit_cb);
 }
 
+/* The kernel's word on the limits of the group, if there is one. FALSE when it has nothing to say. */
+static gboolean
+sandbox_agent_process_tell_group (SandboxAgentProcess *self,
+                                  gboolean             failed)
+{
+  SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
+  SandboxOutcome     outcome = SANDBOX_OUTCOME_LOST;
+  guint64            value = 0;
+  guint64            peak = 0;
+
+  if (group == NULL || !sandbox_agent_group_find_outcome (group, failed, &outcome, &value, &peak))
+    return FALSE;
+  sandbox_process_set_outcome (SANDBOX_PROCESS (self), outcome, value, peak);
+
+  return TRUE;
+}
+
+/* When nothing is alive that belongs there, and the evidence has been seen. */
+static void
+sandbox_agent_process_end_group (SandboxAgentProcess *self)
+{
+  SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
+
+  if (group != NULL && self->phase == PHASE_OVER && self->launcher_ended)
+    sandbox_agent_group_end (group);
+}
+
 /* Nothing more is expected; who waited is answered. */
 static void
 sandbox_agent_process_over (SandboxAgentProcess *self)
@@ -219,6 +247,11 @@ sandbox_agent_process_over (SandboxAgentProcess *self)
   sandbox_agent_process_clear_source (&self->init_watch);
   sandbox_agent_process_clear_source (&self->limit);
   g_clear_pointer (&self->buffer, g_free);
+
+  /* A sandbox that was killed as a whole has told of no end. */
+  if (ran && !g_atomic_int_get (&self->exited))
+    sandbox_agent_process_tell_group (self, TRUE);
+  sandbox_agent_process_end_group (self);
 
   if (ran)
     sandbox_process_set_gone (SANDBOX_PROCESS (self));
@@ -288,6 +321,7 @@ sandbox_agent_process_failed_code (const SandboxAgentFailed *failed)
     case SANDBOX_AGENT_STEP_RLIMIT:
     case SANDBOX_AGENT_STEP_SECCOMP:
     case SANDBOX_AGENT_STEP_LANDLOCK:
+    case SANDBOX_AGENT_STEP_CONTROL_GROUP:
     default:
       return SANDBOX_ERROR_UNAVAILABLE;
     }
@@ -339,10 +373,12 @@ sandbox_agent_process_tell_limits (SandboxAgentProcess      *self,
 
   if ((exited->flags & SANDBOX_AGENT_EXITED_DEADLINE) != 0)
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_TIMED_OUT, 0, 0);
-  else if (file_size > 0 && signum == SIGXFSZ)
-    sandbox_process_set_outcome (process, SANDBOX_OUTCOME_FILE_SIZE_LIMIT, file_size, 0);
+  else if (file_size > 0 && signum == SIGXFSZ) /* no file has become larger */
+    sandbox_process_set_outcome (process, SANDBOX_OUTCOME_FILE_SIZE_LIMIT, file_size, file_size);
   else if (cpu > 0 && signum == SIGXCPU)
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_CPU_LIMIT, cpu, cpu_used);
+  else
+    sandbox_agent_process_tell_group (self, exited->wait_status != 0);
 }
 
 static gboolean
@@ -489,6 +525,7 @@ sandbox_agent_process_launcher_ended_cb (gpointer user_data)
 
   self->launcher_ended = TRUE;
   sandbox_agent_process_clear_source (&self->launcher_limit);
+  sandbox_agent_process_end_group (self);
   sandbox_agent_process_check (self);
 
   return G_SOURCE_REMOVE;
@@ -498,7 +535,16 @@ sandbox_agent_process_launcher_ended_cb (gpointer user_data)
 static GError *
 sandbox_agent_process_silent_error (SandboxAgentProcess *self)
 {
-  g_autofree char *end = sandbox_agent_channel_describe_end (self->channel);
+  g_autofree char   *end = sandbox_agent_channel_describe_end (self->channel);
+  SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
+  SandboxOutcome     outcome = SANDBOX_OUTCOME_LOST;
+  guint64            value = 0;
+  guint64            peak = 0;
+
+  if (group != NULL && sandbox_agent_group_find_outcome (group, TRUE, &outcome, &value, &peak))
+    return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                        "The sandbox itself needs more than the limit of %" G_GUINT64_FORMAT " %s",
+                        value, outcome == SANDBOX_OUTCOME_MEMORY_LIMIT ? "bytes of memory" : "processes and threads");
 
   if (self->init_fd >= 0)
     return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,

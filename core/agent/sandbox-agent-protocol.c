@@ -603,6 +603,7 @@ sandbox_agent_step_to_string (uint32_t step)
     [SANDBOX_AGENT_STEP_EXEC_INTERPRETER] = "interpreter of the program",
     [SANDBOX_AGENT_STEP_EXEC] = "execution of the program",
     [SANDBOX_AGENT_STEP_LANDLOCK] = "rules of Landlock",
+    [SANDBOX_AGENT_STEP_CONTROL_GROUP] = "control group",
   };
 
   return step <= SANDBOX_AGENT_STEP_LAST && names[step] != NULL ? names[step] : "unknown step";

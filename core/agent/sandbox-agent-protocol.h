@@ -83,7 +83,9 @@ typedef enum
   SANDBOX_AGENT_STEP_EXEC = 19,             /* EACCES, ENOEXEC, E2BIG, ENOMEM, … */
   /* SETUP: detail is the index of the rule from 1 on, 0 for all of them; EXEC: 0 */
   SANDBOX_AGENT_STEP_LANDLOCK = 20,
-  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_LANDLOCK,
+  /* launch mode */
+  SANDBOX_AGENT_STEP_CONTROL_GROUP = 21, /* it cannot be entered */
+  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_CONTROL_GROUP,
 } SandboxAgentStep;
 
 typedef enum

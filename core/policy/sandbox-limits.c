@@ -171,6 +171,11 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Processor time of each process, in seconds (RLIMIT_CPU); 0 is no limit.
    *
+   * It counts for every process by itself: a command that starts eight may use eight times as much, and what bounds all of
+   * them is [property@Sandbox.Limits:cpu-percent] with the time limit of the command. At the limit a process gets
+   * SIGXCPU, which ends it with %SANDBOX_OUTCOME_CPU_LIMIT if it is the command's first; one that goes on all the same is
+   * killed a second later.
+   *
    * The default is 0.
    *
    * Since: 1.0
@@ -184,6 +189,11 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:address-space-bytes:
    *
    * Address space of each process, in bytes (RLIMIT_AS); 0 is no limit.
+   *
+   * It counts what a process has mapped, not what it uses. Runtimes such as those of Java, Go, JavaScript (node) and
+   * .NET map many gigabytes of which they use little, and fail to start under a limit that looks large enough; so do
+   * programs with sanitizers. What is meant is mostly [property@Sandbox.Limits:memory-bytes]. A program that was refused
+   * memory by this limit gets ENOMEM and ends as it will: there is no outcome for that.
    *
    * The default is 0.
    *
@@ -199,6 +209,9 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * The size to which a process may let a file grow, in bytes (RLIMIT_FSIZE); 0 is no
    * limit.
+   *
+   * A process that goes on gets SIGXFSZ, which ends it with %SANDBOX_OUTCOME_FILE_SIZE_LIMIT if it is the command's
+   * first. The file keeps what it had.
    *
    * The default is 0.
    *
@@ -244,6 +257,12 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Memory of all processes together, in bytes (cgroup); 0 is no limit.
    *
+   * What is written to `/tmp` and `/dev/shm` counts, as does what the kernel keeps for them and the two small processes of
+   * the sandbox itself, about two megabytes. Nothing goes to a swap instead. When it is used up the whole sandbox is
+   * killed, with %SANDBOX_OUTCOME_MEMORY_LIMIT.
+   *
+   * It needs a control group that is delegated to the host, see [class@Sandbox.ControlGroup], and is refused without.
+   *
    * The default is 0.
    *
    * Since: 1.0
@@ -257,6 +276,11 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * SandboxLimits:tasks:
    *
    * Processes and threads of the whole tree (cgroup); 0 is no limit.
+   *
+   * At the limit no other can be made (EAGAIN). A command that fails after that has happened ends with
+   * %SANDBOX_OUTCOME_TASKS_LIMIT.
+   *
+   * It needs a control group that is delegated to the host, see [class@Sandbox.ControlGroup], and is refused without.
    *
    * The default is 0.
    *
@@ -272,6 +296,10 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Processor time of the whole tree per time, in percent of one processor (cgroup); 200
    * is two processors, 0 is no limit.
+   *
+   * Nothing ends at it: the tree gets no more.
+   *
+   * It needs a control group that is delegated to the host, see [class@Sandbox.ControlGroup], and is refused without.
    *
    * The default is 0.
    *

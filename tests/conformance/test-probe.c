@@ -153,7 +153,8 @@ inside_main (const char *workspace,
     {
       g_autoptr (SandboxReportStep) step = g_list_model_get_item (steps, i);
 
-      if (sandbox_report_step_get_ok (step))
+      /* Limits that need a control group are nowhere asked for here. */
+      if (sandbox_report_step_get_ok (step) || g_str_equal (sandbox_report_step_get_name (step), "control-groups"))
         continue;
       inside_tell ("failed", sandbox_report_step_get_name (step));
       inside_tell (sandbox_report_step_get_name (step), sandbox_report_step_get_remedy (step));

@@ -391,7 +391,7 @@ sandbox_start (Fixture       *fixture,
   g_autofree char *bwrap_fd = g_strdup_printf ("%d", FD_BWRAP);
   g_autofree char *keep = g_strdup_printf ("%d", host_is_root () ? FD_WORKSPACE - FD_AGENT : FD_END - FD_AGENT);
   char *const      argv[] = {
-         (char *) "sandbox-agent", (char *) "launch", parent, identity, identity, bwrap_fd, keep,
+         (char *) "sandbox-agent", (char *) "launch", parent, identity, identity, bwrap_fd, keep, (char *) "-1",
          (char *) "bwrap", (char *) "--args", (char *) "4", (char *) "--", (char *) "/run/sandbox-agent", (char *) "init", (char *) "3", NULL
   };
   g_autoptr (GByteArray) arguments = make_arguments (options);
@@ -1695,10 +1695,12 @@ launch (const char *parent,
         const char *gid,
         const char *exec_fd,
         const char *keep,
+        const char *group,
         const char *program)
 {
   char *const argv[] = {
-    (char *) "sandbox-agent", (char *) "launch", (char *) parent, (char *) uid, (char *) gid, (char *) exec_fd, (char *) keep, (char *) "x", NULL
+    (char *) "sandbox-agent", (char *) "launch", (char *) parent, (char *) uid, (char *) gid, (char *) exec_fd, (char *) keep,
+    (char *) group, (char *) "x", NULL
   };
   const int          fds[] = { open_or_die ("/dev/null", O_RDONLY), open_or_die ("/dev/null", O_WRONLY), open_or_die ("/dev/null", O_WRONLY), 0, open_or_die (program, O_RDONLY) };
   int                all[G_N_ELEMENTS (fds)], pair[2], status;
@@ -1736,22 +1738,26 @@ test_launch_fails (Fixture      *fixture,
 
   fixture_write (fixture, "text", "no program\n", 0755);
   fixture_write (fixture, "plain", "no program\n", 0644);
-  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", text), SANDBOX_AGENT_STEP_EXEC_BWRAP, ENOEXEC);
-  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", not_executable), SANDBOX_AGENT_STEP_EXEC_BWRAP, EACCES);
-  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "/usr"), SANDBOX_AGENT_STEP_EXEC_BWRAP, EACCES);
-  assert_launch_failed (launch ("1", "-1", "-1", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_PARENT_GONE, ESRCH);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "-1", text), SANDBOX_AGENT_STEP_EXEC_BWRAP, ENOEXEC);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "-1", not_executable), SANDBOX_AGENT_STEP_EXEC_BWRAP, EACCES);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "-1", "/usr"), SANDBOX_AGENT_STEP_EXEC_BWRAP, EACCES);
+  assert_launch_failed (launch ("1", "-1", "-1", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_PARENT_GONE, ESRCH);
 
   if (!host_is_root ())
-    assert_launch_failed (launch (parent, "61200", "61200", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_IDENTITY, EPERM);
+    assert_launch_failed (launch (parent, "61200", "61200", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_IDENTITY, EPERM);
   /* arguments that make no sense */
-  assert_launch_failed (launch (parent, "-2", "-1", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "x", "-1", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "4294967295", "-1", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "-1", "-1", "5", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "-1", "-1", "2", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "-1", "-1", "4", "0", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
-  assert_launch_failed (launch (parent, "-1", "-1", "4", "3", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EBADF);
-  assert_launch_failed (launch ("0", "-1", "-1", "4", "2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-2", "-1", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "x", "-1", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "4294967295", "-1", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "5", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "2", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "0", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "3", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EBADF);
+  assert_launch_failed (launch ("0", "-1", "-1", "4", "2", "-1", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "-2", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "4", "/usr/bin/true"), SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
+  /* a control group that cannot be entered */
+  assert_launch_failed (launch (parent, "-1", "-1", "4", "2", "5", "/usr/bin/true"), SANDBOX_AGENT_STEP_CONTROL_GROUP, EBADF);
 }
 
 static void

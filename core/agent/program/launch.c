@@ -54,23 +54,34 @@ launch_change_identity (uid_t uid,
       launch_fail (SANDBOX_AGENT_STEP_IDENTITY, EPERM);
 }
 
+/* What comes after is in there with everything that it starts. @group_fd is the host's cgroup.procs, or -1. */
+static void
+launch_enter_group (long group_fd)
+{
+  if (group_fd >= 0 && write ((int) group_fd, "0", 1) != 1)
+    launch_fail (SANDBOX_AGENT_STEP_CONTROL_GROUP, errno);
+}
+
 void
 agent_launch (int    argc,
               char **argv)
 {
   const struct rlimit no_core = { 0, 0 };
-  long                parent, uid, gid, exec_fd, keep;
+  long                parent, uid, gid, exec_fd, keep, group_fd;
   unsigned            first_free;
 
-  if (argc < 6 ||
+  if (argc < 7 ||
       !agent_parse_number (argv[0], 1, INT_MAX, &parent) ||
       !agent_parse_number (argv[1], -1, UINT32_MAX - 1L, &uid) ||
       !agent_parse_number (argv[2], -1, UINT32_MAX - 1L, &gid) ||
       !agent_parse_number (argv[3], SOCKET_FD, INT_MAX, &exec_fd) ||
       !agent_parse_number (argv[4], 1, 1024, &keep) ||
-      exec_fd >= SOCKET_FD + keep)
+      !agent_parse_number (argv[5], -1, INT_MAX, &group_fd) ||
+      exec_fd >= SOCKET_FD + keep ||
+      (group_fd >= 0 && group_fd < SOCKET_FD + keep)) /* it is not for bwrap */
     launch_fail (SANDBOX_AGENT_STEP_LAUNCH, EINVAL);
 
+  launch_enter_group (group_fd);
   first_free = (unsigned) (SOCKET_FD + keep);
   if (syscall (SYS_close_range, first_free, UINT_MAX, 0) < 0)
     launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
@@ -96,6 +107,6 @@ agent_launch (int    argc,
   if (getppid () != (pid_t) parent)
     launch_fail (SANDBOX_AGENT_STEP_PARENT_GONE, ESRCH);
 
-  syscall (SYS_execveat, (int) exec_fd, "", argv + 5, environ, AT_EMPTY_PATH);
+  syscall (SYS_execveat, (int) exec_fd, "", argv + 6, environ, AT_EMPTY_PATH);
   launch_fail (SANDBOX_AGENT_STEP_EXEC_BWRAP, errno);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * sandbox-agent launch PARENT_PID UID GID EXEC_FD KEEP ARGV0 [ARG...]   on the host, before bwrap
- * sandbox-agent init FD                                                 process 1 of a sandbox
- * sandbox-agent probe                                                   what the kernel lets this user do
- * sandbox-agent version                                                 the version of the protocol; proves that a program runs
+ * sandbox-agent launch PARENT_PID UID GID EXEC_FD KEEP GROUP_FD ARGV0 [ARG...]   on the host, before bwrap
+ * sandbox-agent init FD                                                          process 1 of a sandbox
+ * sandbox-agent probe                                                            what the kernel lets this user do
+ * sandbox-agent version                                                          the version of the protocol; proves that a program runs
  */
 #include "agent.h"
 
