@@ -15,9 +15,10 @@ static const char *const system_masks[] = { "/data", "/home", "/root", "/var" };
 
 /* Of the host's /etc for the minimal view: what programs need and what holds no secret. */
 static const char *const minimal_etc[] = {
-  "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime",
+  "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts",
   /* public certificates: Debian, Fedora, Arch */
-  "/etc/ssl/certs", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/ca-certificates/extracted"
+  "/etc/ssl/certs", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/ca-certificates/extracted",
+  "/etc/ssl/openssl.cnf"
 };
 
 /* What they need beside it to reach the network by name. */
@@ -239,6 +240,8 @@ sandbox_bubblewrap_planner_add_minimal (SandboxBubblewrapPlanner *self)
   sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_DIRECTORY, "/etc", NULL);
   for (guint i = 0; i < G_N_ELEMENTS (minimal_etc); i++)
     sandbox_bubblewrap_planner_add_etc (self, minimal_etc[i]);
+  for (guint i = 0; input->settings != NULL && input->settings[i] != NULL; i++)
+    sandbox_bubblewrap_planner_add_etc (self, input->settings[i]);
   for (guint i = 0; input->share_network && i < G_N_ELEMENTS (network_etc); i++)
     sandbox_bubblewrap_planner_add_etc (self, network_etc[i]);
   /* By its content: where the host's is a link, it leads to what is not here. */

@@ -48,6 +48,7 @@ typedef struct
   SandboxProcMode                    proc;            /* instead of AUTO, what it comes to */
   const char                        *state_directory; /* resolved; nullable */
   const char                        *resolver;        /* resolved place of /etc/resolv.conf; nullable */
+  const char *const                 *settings;        /* in /etc: where programs of /usr have theirs under a name with a version; nullable */
   const char *const                 *secrets;         /* in /etc: what commands could read and other users could not; nullable */
   SandboxBubblewrapBind              workspace_bind;
   const char                        *workspace_path; /* on the host; for BIND_BY_PATH */

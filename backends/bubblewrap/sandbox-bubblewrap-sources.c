@@ -14,6 +14,8 @@
 #include <sys/vfs.h>
 
 #define RESOLVER "/etc/resolv.conf"
+#define SETTINGS_DIRECTORY "/etc"
+#define MAX_SETTINGS 16
 #define SECRETS_DIRECTORY "/etc"
 /* A directory that is deeper is hidden as a whole. */
 #define SECRETS_LEVELS 16
@@ -33,6 +35,7 @@ void
 sandbox_bubblewrap_sources_free (SandboxBubblewrapSources *self)
 {
   g_array_unref (self->mounts);
+  g_strfreev (self->settings);
   g_strfreev (self->secrets);
   g_free (self->state_directory);
   free (self->resolver);
@@ -483,6 +486,23 @@ sandbox_bubblewrap_sources_add_secrets (SandboxBubblewrapSources  *self,
   return TRUE;
 }
 
+/* A Java runtime in /usr is nothing but links without them. */
+static char **
+sandbox_bubblewrap_sources_find_settings (void)
+{
+  g_autoptr (GDir) entries = g_dir_open (SETTINGS_DIRECTORY, 0, NULL);
+  g_autoptr (GPtrArray) settings = g_ptr_array_new_with_free_func (g_free);
+  const char *name = NULL;
+
+  while (entries != NULL && settings->len < MAX_SETTINGS && (name = g_dir_read_name (entries)) != NULL)
+    if (g_str_has_prefix (name, "java-") && g_str_has_suffix (name, "-openjdk"))
+      g_ptr_array_add (settings, g_build_filename (SETTINGS_DIRECTORY, name, NULL));
+  g_ptr_array_sort (settings, sandbox_bubblewrap_sources_compare);
+  g_ptr_array_add (settings, NULL);
+
+  return (char **) g_ptr_array_free (g_steal_pointer (&settings), FALSE);
+}
+
 SandboxBubblewrapSources *
 sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
                                 const char                *workspace_path,
@@ -515,6 +535,8 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
     }
   if (!sandbox_bubblewrap_sources_check_writable (self, mounts, workspace_path, error))
     return NULL;
+  if (sandbox_profile_get_view (profile) == SANDBOX_VIEW_MINIMAL)
+    self->settings = sandbox_bubblewrap_sources_find_settings ();
   if (sandbox_profile_get_view (profile) == SANDBOX_VIEW_SYSTEM &&
       !sandbox_bubblewrap_sources_add_secrets (self, identity, error))
     return NULL;
@@ -577,6 +599,7 @@ sandbox_bubblewrap_sources_plan (SandboxBubblewrapSources *self,
                  .proc = proc,
                  .state_directory = self->state_directory,
                  .resolver = self->resolver,
+                 .settings = (const char *const *) self->settings,
                  .secrets = (const char *const *) self->secrets,
                  .workspace_bind = workspace_bind,
                  .workspace_path = workspace_path,

@@ -14,6 +14,7 @@ typedef struct
   GArray *mounts;          /* of SandboxBubblewrapSource, one for each mount of the profile */
   char   *state_directory; /* resolved; NULL for none */
   char   *resolver;        /* where /etc/resolv.conf really is; NULL for nowhere */
+  char  **settings;        /* in /etc, for the minimal view */
   char  **secrets;         /* in /etc, for the system view */
 } SandboxBubblewrapSources;
 

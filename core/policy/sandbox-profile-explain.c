@@ -35,6 +35,8 @@ static const SandboxPlace minimal_places[] = {
   { "/etc/ld.so.cache", NULL },
   { "/etc/alternatives", NULL },
   { "/etc/localtime", NULL },
+  { "/etc/fonts", NULL },
+  { "/etc/ssl/openssl.cnf", NULL },
   { "/etc/ssl/certs", CERTIFICATES, TRUE },
   { "/etc/pki/ca-trust/extracted", CERTIFICATES, TRUE },
   { "/etc/pki/tls/certs", CERTIFICATES, TRUE },
@@ -43,6 +45,9 @@ static const SandboxPlace minimal_places[] = {
   { "/etc/protocols", IF_NETWORK },
   { "/etc/resolv.conf", IF_NETWORK },
 };
+
+/* The settings of a Java runtime, whichever version. */
+static const SandboxPlace java_place = { "/etc/java-*-openjdk", NULL };
 
 static const SandboxPlace system_places[] = {
   { "/etc", NULL },
@@ -100,6 +105,9 @@ sandbox_profile_find_view_place (SandboxProfile *self,
     place = sandbox_profile_find_place (program_places, G_N_ELEMENTS (program_places), path, place);
   if (sandbox_profile_get_view (self) == SANDBOX_VIEW_MINIMAL)
     place = sandbox_profile_find_place (minimal_places, G_N_ELEMENTS (minimal_places), path, place);
+  if (sandbox_profile_get_view (self) == SANDBOX_VIEW_MINIMAL &&
+      (g_pattern_match_simple (java_place.path, path) || g_pattern_match_simple ("/etc/java-*-openjdk/*", path)))
+    place = &java_place;
   if (sandbox_profile_get_view (self) == SANDBOX_VIEW_SYSTEM)
     place = sandbox_profile_find_place (system_places, G_N_ELEMENTS (system_places), path, place);
 

@@ -50,6 +50,7 @@ static const HostFile host[] = {
   LINK ("/etc/localtime", "/usr/share/zoneinfo/Etc/UTC"),
   LINK ("/etc/resolv.conf", "../run/resolver/stub.conf"),
   DIRECTORY ("/etc/ssl/certs"),
+  DIRECTORY ("/etc/java-17-openjdk"),
   FILE_AT ("/etc/services"),
   FILE_AT ("/etc/shadow"),
   DIRECTORY ("/etc/secrets"),
@@ -817,6 +818,7 @@ static void
 test_explain (void)
 {
   static const SandboxView views[] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM, SANDBOX_VIEW_CUSTOM };
+  static const char *const settings[] = { "/etc/java-17-openjdk", NULL };
 
   g_test_summary ("What profiles explain is what is planned, step by step");
 
@@ -828,6 +830,7 @@ test_explain (void)
 
       request_init (&request, views[i]);
       request.input.share_network = views[i] == SANDBOX_VIEW_MINIMAL;
+      request.input.settings = settings;
       request_mount (&request, "/srv/models/large", "/models/large");
       request_add (&request, "/srv/cache", TRUE, "/cache", SANDBOX_MOUNT_MODE_READ_WRITE, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
       request_add (&request, NULL, FALSE, "/models/large-hidden", SANDBOX_MOUNT_MODE_MASK, SANDBOX_BUBBLEWRAP_BIND_BY_FD);
