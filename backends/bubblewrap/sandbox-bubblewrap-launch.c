@@ -536,7 +536,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
   int                      lock_fd = -1;
   pid_t                    pid = -1;
   gboolean                 spawned = FALSE;
-  SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID;
+  SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID |
+                                   SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC;
 
   if (self->manner.forbid_userns)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS;

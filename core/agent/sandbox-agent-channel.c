@@ -506,6 +506,8 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_NO_PROC;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_SHUT_PROC;
   packet.setup.workspace = self->workspace_target;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;

@@ -19,6 +19,8 @@ G_BEGIN_DECLS
  * @SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID: commands cannot make files set-user-ID or set-group-ID; for
  *   workspaces whose files belong to a user of the host
  * @SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC: the sandbox has no procfs, and gets none
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC: of `/proc` commands can write what is about processes and nothing else, and the
+ *   keys of their user are not shown
  *
  * What an agent prepares before it starts a command.
  *
@@ -31,6 +33,7 @@ typedef enum /*< flags >*/
   SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS = 1 << 1,
   SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID = 1 << 2,
   SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC = 1 << 3,
+  SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC = 1 << 4,
 } SandboxAgentChannelFlags;
 
 /**

@@ -1216,6 +1216,9 @@ test_namespaces (Fixture      *fixture,
   /* Through a procfs of the agent's own, of which nothing is left. */
   assert_output (fixture, &(Options){ .script = "unshare -U true 2>&1; grep -c ' /proc ' /proc/self/mounts", .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_NO_PROC },
                  "unshare: unshare failed: No space left on device\n1\n");
+  /* Of procfs what is about processes stays writable. */
+  assert_output (fixture, &(Options){ .script = "grep -Eo '^[^ ]+ /proc/(sys|keys) [^ ]+ ro' /proc/self/mounts | cut -d' ' -f2; cat /proc/keys 2>/dev/null; echo name >/proc/self/comm && echo mine", .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_SHUT_PROC },
+                 "/proc/sys\n/proc/keys\nmine\n");
   assert_output (fixture, &(Options){ .script = "touch /x /dev/x /run/x 2>/dev/null; ls -d /x /dev/x /run/x 2>/dev/null; python3 -c 'import pty; pty.spawn([\"tty\"])'" }, "/dev/pts/0\r\n");
 }
 
@@ -1226,6 +1229,8 @@ test_no_capabilities (Fixture      *fixture,
   g_test_summary ("Without any capability the agent still runs a command, unless it was asked for what needs one");
   assert_output (fixture, &(Options){ .script = "grep -c 'Cap.*0000000000000000' /proc/self/status; grep NoNew /proc/self/status", .no_capabilities = TRUE },
                  "5\nNoNewPrivs:\t1\n");
+  assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_SHUT_PROC },
+                 SANDBOX_AGENT_STEP_MOUNT, EPERM, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS },
                  SANDBOX_AGENT_STEP_USERNS_LIMIT, EACCES, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS },

@@ -123,6 +123,49 @@ session_forbid_userns (bool proc_is_empty)
   return good;
 }
 
+/* Over what is at @target, if anything is: what @source is, to be read only. */
+static bool
+session_cover (const char *source,
+               const char *target,
+               uint64_t    attributes)
+{
+  const struct agent_mount_attr set = { .attr_set = AGENT_MOUNT_ATTR_RDONLY | attributes };
+  int                           target_fd = open (target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  int                           mount_fd = -1;
+  int                           error = 0;
+
+  if (target_fd < 0)
+    return errno == ENOENT;
+  mount_fd = (int) syscall (SYS_open_tree, AT_FDCWD, source, AT_SYMLINK_NOFOLLOW | AGENT_RECURSIVE | AGENT_OPEN_TREE_CLONE | O_CLOEXEC);
+  if (mount_fd < 0 ||
+      syscall (SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &set, sizeof set) < 0 ||
+      syscall (SYS_move_mount, mount_fd, "", target_fd, "", AGENT_MOVE_MOUNT_F_EMPTY_PATH | AGENT_MOVE_MOUNT_T_EMPTY_PATH) < 0)
+    error = errno;
+  if (mount_fd >= 0)
+    close (mount_fd);
+  close (target_fd);
+  errno = error;
+  return error == 0;
+}
+
+/* What of procfs is not about processes. Settings and triggers of the kernel belong to root, who is nobody in here, or so it
+ * should be: some are for everybody to open, and a guest may be root on the host. Keys are in no namespace. */
+static bool
+session_shut_proc (void)
+{
+  static const char *const settings[] = { "/proc/sys", "/proc/sysrq-trigger", "/proc/pressure", "/proc/irq", "/proc/bus", "/proc/fs" };
+  static const char *const secrets[] = { "/proc/keys", "/proc/key-users" };
+
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    if (!session_cover (settings[i], settings[i], 0))
+      return false;
+  /* a device where devices cannot be opened */
+  for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
+    if (!session_cover ("/dev/null", secrets[i], AGENT_MOUNT_ATTR_NODEV))
+      return false;
+  return true;
+}
+
 /* The descriptor stays: cwd is looked up below this very directory. */
 static bool
 session_open_workspace (AgentSession            *self,
@@ -183,6 +226,11 @@ agent_session_prepare (AgentSession             *self,
   if ((setup->flags & SANDBOX_AGENT_SETUP_FORBID_USERNS) != 0 && !session_forbid_userns ((setup->flags & SANDBOX_AGENT_SETUP_NO_PROC) != 0))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
+      return false;
+    }
+  if ((setup->flags & SANDBOX_AGENT_SETUP_SHUT_PROC) != 0 && !session_shut_proc ())
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, setup->n_mounts };
       return false;
     }
   /* last: a rule holds for what is at its path now */
