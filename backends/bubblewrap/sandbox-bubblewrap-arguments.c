@@ -46,8 +46,11 @@ sandbox_bubblewrap_arguments_add_namespaces (GByteArray                        *
    * workspace and a devpts, to forbid further user namespaces, to empty the bounding set. */
   sandbox_bubblewrap_arguments_add (arguments,
                                     "--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--clearenv",
-                                    "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN",
-                                    "--cap-add", "CAP_SYS_RESOURCE", "--cap-add", "CAP_SETPCAP", NULL);
+                                    "--cap-drop", "ALL", NULL);
+  if (!namespaces->set_user_id)
+    sandbox_bubblewrap_arguments_add (arguments,
+                                      "--cap-add", "CAP_SYS_ADMIN",
+                                      "--cap-add", "CAP_SYS_RESOURCE", "--cap-add", "CAP_SETPCAP", NULL);
 }
 
 static void
@@ -84,8 +87,9 @@ sandbox_bubblewrap_arguments_add_bind (GByteArray                  *arguments,
 }
 
 static void
-sandbox_bubblewrap_arguments_add_step (GByteArray                  *arguments,
-                                       const SandboxBubblewrapStep *step)
+sandbox_bubblewrap_arguments_add_step (GByteArray                        *arguments,
+                                       const SandboxBubblewrapNamespaces *namespaces,
+                                       const SandboxBubblewrapStep       *step)
 {
   switch (step->kind)
     {
@@ -94,7 +98,8 @@ sandbox_bubblewrap_arguments_add_step (GByteArray                  *arguments,
       break;
 
     case SANDBOX_BUBBLEWRAP_STEP_MEMORY:
-      if (step->size > 0)
+      /* What is sealed holds nothing anyway; the sizes of the others have been looked at. */
+      if (step->size > 0 && !namespaces->set_user_id)
         sandbox_bubblewrap_arguments_add_number (arguments, "--size", step->size);
       if (step->sticky)
         sandbox_bubblewrap_arguments_add (arguments, "--perms", "1777", NULL);
@@ -147,7 +152,7 @@ sandbox_bubblewrap_arguments_new (const SandboxBubblewrapNamespaces *namespaces,
 
   sandbox_bubblewrap_arguments_add_namespaces (arguments, namespaces);
   for (guint i = 0; i < plan->steps->len; i++)
-    sandbox_bubblewrap_arguments_add_step (arguments, plan->steps->pdata[i]);
+    sandbox_bubblewrap_arguments_add_step (arguments, namespaces, plan->steps->pdata[i]);
   /* Last, for everything before writes there: it is all memory that a command could fill. */
   for (guint i = 0; i < plan->steps->len; i++)
     {

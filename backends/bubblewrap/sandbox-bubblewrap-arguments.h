@@ -23,6 +23,7 @@ typedef struct
   gboolean share_network;
   guint    guest_uid;
   guint    guest_gid;
+  gboolean set_user_id; /* bwrap is: it gives no capabilities, and no sizes */
 } SandboxBubblewrapNamespaces;
 
 /* The arguments of bwrap, each with its NUL, as --args takes them. Pure. */

@@ -29,12 +29,13 @@ struct _SandboxBubblewrapBackend
 {
   SandboxBackend parent_instance;
 
-  GMutex         lock; /* guards what follows */
-  char          *executable;
-  char          *control_group_path; /* nullable: found */
-  SandboxReport *report;             /* the last good one for the default profile */
-  char          *stamp;              /* what it looked at */
-  guint          group_wanted;       /* another number when a control group has to be looked for anew */
+  GMutex                 lock; /* guards what follows */
+  char                  *executable;
+  SandboxBubblewrapRange range;
+  char                  *control_group_path; /* nullable: found */
+  SandboxReport         *report;             /* the last good one for the default profile */
+  char                  *stamp;              /* what it looked at */
+  guint                  group_wanted;       /* another number when a control group has to be looked for anew */
 
   GMutex               group_lock; /* held while one is looked for, so never waited for in a main loop; guards what follows */
   SandboxControlGroup *control_group;
@@ -46,13 +47,40 @@ typedef enum
 {
   PROP_EXECUTABLE = 1,
   PROP_CONTROL_GROUP,
+  PROP_FIRST_UID,
+  PROP_LAST_UID,
 } SandboxBubblewrapBackendProps;
 
-static GParamSpec *properties[PROP_CONTROL_GROUP + 1];
+static GParamSpec *properties[PROP_LAST_UID + 1];
 
 /* clang-format off */
 G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SANDBOX_TYPE_BACKEND, G_TYPE_FLAG_FINAL, )
 /* clang-format on */
+
+static SandboxBubblewrapRange
+sandbox_bubblewrap_backend_get_range (SandboxBubblewrapBackend *self)
+{
+  SandboxBubblewrapRange range;
+
+  g_mutex_lock (&self->lock);
+  range = self->range;
+  g_mutex_unlock (&self->lock);
+
+  return range;
+}
+
+static gboolean
+sandbox_bubblewrap_backend_check_range (const SandboxBubblewrapRange *range,
+                                        GError                      **error)
+{
+  if (range->first < range->last)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
+               "The “first-uid” %u is not below the “last-uid” %u, and one uid is for files alone", range->first, range->last);
+
+  return FALSE;
+}
 
 static char *
 sandbox_bubblewrap_backend_dup_executable (SandboxBubblewrapBackend *self)
@@ -190,7 +218,9 @@ sandbox_bubblewrap_backend_get_storage (SandboxBackend *backend,
                                         guint          *uid,
                                         guint          *gid)
 {
-  sandbox_bubblewrap_identity_get_storage (uid, gid);
+  const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (SANDBOX_BUBBLEWRAP_BACKEND (backend));
+
+  sandbox_bubblewrap_identity_get_storage (&range, uid, gid);
 
   return TRUE;
 }
@@ -205,13 +235,15 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   SandboxNetworkPolicy *policy = sandbox_create_options_get_network (options);
   SandboxRestrictions   required = SANDBOX_RESTRICTIONS_NONE;
   g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
-  g_autofree char *executable = NULL;
+  const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (SANDBOX_BUBBLEWRAP_BACKEND (backend));
+  g_autofree char             *executable = NULL;
 
-  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error))
+  if (!sandbox_bubblewrap_backend_check_range (&range, error) ||
+      !sandbox_bubblewrap_backend_check (required, profile, policy, error))
     return FALSE;
 
   executable = sandbox_bubblewrap_backend_dup_executable (SANDBOX_BUBBLEWRAP_BACKEND (backend));
-  sandbox_bubblewrap_trial_begin (backend, executable, workspace, profile, policy, required, NULL,
+  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, policy, required, NULL,
                                   sandbox_bubblewrap_backend_created, request);
 
   return TRUE;
@@ -234,6 +266,9 @@ sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
     sandbox_bubblewrap_backend_add_gap (report, "No procfs can be mounted on this host: commands have none");
   if (!trial->manner.forbid_userns)
     sandbox_bubblewrap_backend_add_gap (report, "Further user namespaces are forbidden by the system call filter alone");
+  if (sandbox_bubblewrap_launch_is_set_user_id (trial->launch))
+    sandbox_bubblewrap_backend_add_gap (report, "bwrap has root's rights while it builds a sandbox; /tmp and /dev/shm have no bound but half of the memory, "
+                                                "and further user namespaces are forbidden by the system call filter alone");
   if (!sandbox_report_step_get_ok (trial->identity))
     sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (trial->identity));
   if (trial->probe->failed != NULL)
@@ -390,7 +425,10 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
   g_autofree char *stamp = sandbox_bubblewrap_probe_stamp (executable);
   g_autofree char *directory = NULL;
   g_autoptr (GError) failure = NULL;
+  const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (self);
 
+  if (!sandbox_bubblewrap_backend_check_range (&range, error))
+    return FALSE;
   if (profile != NULL)
     known = sandbox_bubblewrap_backend_refuse_profile (profile);
   g_mutex_lock (&self->lock);
@@ -405,7 +443,7 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
 
   directory = g_dir_make_tmp ("sandbox-probe-XXXXXX", &failure);
   if (directory != NULL)
-    sandbox_bubblewrap_identity_give_away (directory);
+    sandbox_bubblewrap_identity_give_away (directory, profile, &range);
   workspace = directory != NULL ? sandbox_workspace_new (directory, &failure) : NULL;
   if (workspace == NULL)
     {
@@ -416,10 +454,28 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
       return FALSE;
     }
 
-  sandbox_bubblewrap_trial_begin (backend, executable, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, g_steal_pointer (&directory),
+  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, g_steal_pointer (&directory),
                                   sandbox_bubblewrap_backend_probed, request);
 
   return TRUE;
+}
+
+static void
+sandbox_bubblewrap_backend_set_uid (SandboxBubblewrapBackend *self,
+                                    guint                    *place,
+                                    guint                     uid,
+                                    GParamSpec               *property)
+{
+  gboolean changed = FALSE;
+
+  g_mutex_lock (&self->lock);
+  changed = *place != uid;
+  *place = uid;
+  if (changed)
+    g_clear_pointer (&self->stamp, g_free); /* what is known is of other ids */
+  g_mutex_unlock (&self->lock);
+  if (changed)
+    g_object_notify_by_pspec (G_OBJECT (self), property);
 }
 
 static void
@@ -442,6 +498,14 @@ sandbox_bubblewrap_backend_get_property (GObject    *object,
       g_mutex_lock (&self->lock);
       g_value_set_string (value, self->control_group_path);
       g_mutex_unlock (&self->lock);
+      break;
+
+    case PROP_FIRST_UID:
+      g_value_set_uint (value, sandbox_bubblewrap_backend_get_range (self).first);
+      break;
+
+    case PROP_LAST_UID:
+      g_value_set_uint (value, sandbox_bubblewrap_backend_get_range (self).last);
       break;
     }
 }
@@ -487,6 +551,14 @@ sandbox_bubblewrap_backend_set_property (GObject      *object,
       g_mutex_unlock (&self->lock);
       if (changed)
         g_object_notify_by_pspec (object, properties[PROP_CONTROL_GROUP]);
+      break;
+
+    case PROP_FIRST_UID:
+      sandbox_bubblewrap_backend_set_uid (self, &self->range.first, g_value_get_uint (value), properties[PROP_FIRST_UID]);
+      break;
+
+    case PROP_LAST_UID:
+      sandbox_bubblewrap_backend_set_uid (self, &self->range.last, g_value_get_uint (value), properties[PROP_LAST_UID]);
       break;
     }
 }
@@ -546,6 +618,36 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
       g_param_spec_string ("control-group", NULL, NULL, NULL,
                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
+  /**
+   * SandboxBubblewrapBackend:first-uid:
+   *
+   * The first of the user and group ids that sessions of a root host have. It has the files that the library keeps, so
+   * it stays the same as long as there is a state directory; the others up to
+   * [property@Sandbox.BubblewrapBackend:last-uid] have sessions. None may belong to anybody else.
+   *
+   * The default is 61184, where the range of systemd for users made at run time begins.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_FIRST_UID] =
+      g_param_spec_uint ("first-uid", NULL, NULL,
+                         1, G_MAXINT, SANDBOX_BUBBLEWRAP_FIRST_UID,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxBubblewrapBackend:last-uid:
+   *
+   * The last of the user and group ids that sessions of a root host have.
+   *
+   * The default is 65519, the end of that range.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_LAST_UID] =
+      g_param_spec_uint ("last-uid", NULL, NULL,
+                         1, G_MAXINT, SANDBOX_BUBBLEWRAP_LAST_UID,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
 
@@ -560,6 +662,7 @@ sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
   g_mutex_init (&self->lock);
   g_mutex_init (&self->group_lock);
   self->executable = g_strdup (DEFAULT_EXECUTABLE);
+  self->range = (SandboxBubblewrapRange){ SANDBOX_BUBBLEWRAP_FIRST_UID, SANDBOX_BUBBLEWRAP_LAST_UID };
   self->group_wanted = 1;
 }
 

@@ -14,6 +14,7 @@ struct _SandboxBubblewrapDriver
   SandboxWorkspace   *workspace;
   SandboxProfile     *profile;
   SandboxRestrictions required;
+  gboolean            is_root;     /* commands are */
   char              **protections; /* what of the workspace commands must not change, as paths that a driver gets */
 
   GMutex                   lock;   /* guards what follows */
@@ -119,6 +120,26 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
                               sandbox_bubblewrap_driver_start_cb, start, sandbox_bubblewrap_start_free);
 
   return TRUE;
+}
+
+/* Of the limits of a command, what holds for every user but root. */
+static gboolean
+sandbox_bubblewrap_driver_spawn (SandboxDriver  *driver,
+                                 SandboxCommand *command,
+                                 SandboxRequest *request,
+                                 GError        **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  SandboxLimits           *limits = sandbox_command_get_limits (command);
+
+  if (self->is_root && limits != NULL && sandbox_limits_get_processes (limits) > 0)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                           "The limit “processes” cannot be enforced with the “identity” host: the kernel counts no processes of root");
+      return FALSE;
+    }
+
+  return parent_iface->spawn (driver, command, request, error);
 }
 
 static gboolean
@@ -291,6 +312,7 @@ static void
 sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface)
 {
   parent_iface = g_type_interface_peek_parent (iface);
+  iface->spawn = sandbox_bubblewrap_driver_spawn;
   iface->read = sandbox_bubblewrap_driver_read;
   iface->write = sandbox_bubblewrap_driver_write;
   iface->remove = sandbox_bubblewrap_driver_remove;
@@ -404,6 +426,7 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                        "control-group", control_group,
                        NULL);
   self->launch = sandbox_bubblewrap_launch_ref (launch);
+  self->is_root = sandbox_bubblewrap_launch_is_root (launch);
   self->workspace = g_object_ref (workspace);
   self->profile = g_object_ref (profile);
   self->protections = sandbox_bubblewrap_driver_list_protections (profile);

@@ -18,14 +18,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Ids that no account has: the range that systemd keeps for users made at run time. The first of them has the files on
- * disk, and no process ever runs as it; one of the others has each session. */
-#define STORAGE_ID 61184
-#define FIRST_ID (STORAGE_ID + 1)
-#define LAST_ID 65519
 #define CLAIMS_WANTED SANDBOX_BUBBLEWRAP_CLAIMS " has to be a directory that this program can make, or open and write to"
 #define MAP_MAX 340
 #define UNCHANGED G_MAXUINT
+/* Whom the kernel shows instead of somebody who is not mapped. */
+#define OVERFLOW_ID 65534
 
 /* One line of a uid_map or gid_map. */
 typedef struct
@@ -174,14 +171,15 @@ sandbox_bubblewrap_identity_open_claims (GError **error)
 
 /* Takes an id that no account and no other session on this machine has; the lock goes with the process. */
 static gboolean
-sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
-                                   guint                      owner,
-                                   GArray                    *uids,
-                                   GArray                    *gids,
-                                   GError                   **error)
+sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity    *self,
+                                   const SandboxBubblewrapRange *range,
+                                   guint                         owner,
+                                   GArray                       *uids,
+                                   GArray                       *gids,
+                                   GError                      **error)
 {
-  const guint n_ids = LAST_ID - FIRST_ID + 1;
-  guint       start = g_random_int_range (0, n_ids);
+  const guint n_ids = range->last - range->first; /* without the first */
+  guint       start = g_random_int_range (0, (gint32) n_ids);
   g_auto (SandboxBubblewrapFd) directory_fd = sandbox_bubblewrap_identity_open_claims (error);
 
   if (directory_fd < 0)
@@ -189,12 +187,12 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
 
   for (guint i = 0; i < n_ids; i++)
     {
-      guint            id = FIRST_ID + (start + i) % n_ids;
+      guint            id = range->first + 1 + (start + i) % n_ids;
       g_autofree char *name = g_strdup_printf ("uid-%u", id);
       struct flock     lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
       g_auto (SandboxBubblewrapFd) claim_fd = -1;
 
-      if (id == owner ||
+      if (id == owner || id == OVERFLOW_ID ||
           !sandbox_bubblewrap_identity_has_id (uids, id) ||
           !sandbox_bubblewrap_identity_has_id (gids, id))
         continue;
@@ -213,7 +211,9 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity *self,
     }
 
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-               "The sandbox could not be built (step: identity): no uid from %d to %d is free", FIRST_ID, LAST_ID);
+               "The sandbox could not be built (step: identity): no uid from %u to %u is free, mapped here and without an account: "
+               "stop sessions, or set the properties “first-uid” and “last-uid” of the backend to a larger range",
+               range->first + 1, range->last);
 
   return FALSE;
 }
@@ -399,8 +399,9 @@ sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
 }
 
 void
-sandbox_bubblewrap_identity_get_storage (guint *uid,
-                                         guint *gid)
+sandbox_bubblewrap_identity_get_storage (const SandboxBubblewrapRange *range,
+                                         guint                        *uid,
+                                         guint                        *gid)
 {
   g_autoptr (GArray) uids = geteuid () == 0 ? sandbox_bubblewrap_identity_read_map ("/proc/self/uid_map", NULL) : NULL;
 
@@ -411,16 +412,22 @@ sandbox_bubblewrap_identity_get_storage (guint *uid,
     }
   else
     {
-      *uid = STORAGE_ID;
-      *gid = STORAGE_ID;
+      *uid = range->first;
+      *gid = range->first;
     }
 }
 
 void
-sandbox_bubblewrap_identity_give_away (const char *directory)
+sandbox_bubblewrap_identity_give_away (const char                   *directory,
+                                       SandboxProfile               *profile,
+                                       const SandboxBubblewrapRange *range)
 {
+  const gboolean has_launcher = profile != NULL && sandbox_profile_get_launcher_uid (profile) != -1;
+  const guint    uid = has_launcher ? (guint) sandbox_profile_get_launcher_uid (profile) : range->first;
+  const guint    gid = has_launcher ? (guint) sandbox_profile_get_launcher_gid (profile) : range->first;
+
   /* Where this is refused, the trial tells what else is. */
-  if (geteuid () == 0 && lchown (directory, STORAGE_ID, STORAGE_ID) < 0)
+  if (geteuid () == 0 && lchown (directory, uid, gid) < 0)
     g_debug ("“%s” stays root's: %s", directory, g_strerror (errno));
 }
 
@@ -428,73 +435,239 @@ SandboxReportStep *
 sandbox_bubblewrap_identity_make_step (const SandboxBubblewrapIdentity *self,
                                        const GError                    *error)
 {
-  SandboxReportStep *step = sandbox_report_step_new ("identity", self != NULL && self->unmapped == NULL);
-  g_autofree char   *evidence = NULL;
+  g_autoptr (SandboxReportStep) step = NULL;
+  g_autofree char *evidence = NULL;
+  const char      *consequence = NULL;
+  const char      *remedy = NULL;
 
   if (self == NULL)
     {
       evidence = g_strdup (error->message);
-      sandbox_report_step_set_consequence (step, "No session can be created by this program, as root");
-      sandbox_report_step_set_remedy (step, "Give this program what the error names and CAP_SYS_ADMIN, or start it as an ordinary user");
+      consequence = "No session can be created by this program, as root";
+      remedy = "Give this program what the error names and CAP_SYS_ADMIN, or start it as an ordinary user";
     }
-  else if (self->uid == UNCHANGED)
-    evidence = g_strdup ("Commands run as the user of this program");
-  else if (self->unmapped == NULL)
-    evidence = g_strdup ("Commands of each session run as a uid of their own, and their workspace is mounted for it");
   else
-    {
-      evidence = g_strdup_printf ("Commands run as the owner of their workspace: %s", self->unmapped);
-      sandbox_report_step_set_consequence (step, "Sessions over directories of one owner share a uid, and directories of root's are refused");
-      sandbox_report_step_set_remedy (step, "Give this program CAP_SYS_ADMIN, and a workspace on a file system that can be mounted with mapped owners");
-    }
-  sandbox_report_step_set_evidence (step, evidence);
+    switch (self->who)
+      {
+      case SANDBOX_BUBBLEWRAP_WHO_SESSION:
+        evidence = g_strdup ("Commands of each session run as a uid of their own, and their workspace is mounted for it");
+        break;
 
-  return step;
+      case SANDBOX_BUBBLEWRAP_WHO_OWNER:
+        if (self->unmapped != NULL)
+          {
+            evidence = g_strdup_printf ("Commands run as the owner of their workspace: %s", self->unmapped);
+            consequence = "Sessions over directories of one owner share a uid, and directories of root's are refused";
+            remedy = "Give this program CAP_SYS_ADMIN, and a workspace on a file system that can be mounted with mapped owners";
+            break;
+          }
+        evidence = g_strdup ("Commands run as the owner of their workspace, as the profile asks");
+        consequence = "Commands share the limits, keyrings and signals of that user with all that runs as it";
+        remedy = "Leave the “identity” of the profile at auto";
+        break;
+
+      case SANDBOX_BUBBLEWRAP_WHO_LAUNCHER:
+        evidence = g_strdup_printf ("Commands run as the launcher, uid %u and gid %u, as the profile asks", self->uid, self->gid);
+        consequence = "All sessions of that launcher share the limits, keyrings and signals of one user";
+        remedy = "Leave “launcher-uid” and “launcher-gid” of the profile at -1";
+        break;
+
+      case SANDBOX_BUBBLEWRAP_WHO_ROOT:
+        evidence = g_strdup ("Commands run as root, in a user namespace, as the profile asks");
+        consequence = "The kernel counts neither processes nor pending signals of root, and what in it goes by the uid alone is open to commands";
+        remedy = "Leave the “identity” of the profile at auto";
+        break;
+
+      case SANDBOX_BUBBLEWRAP_WHO_CALLER:
+      default:
+        evidence = g_strdup ("Commands run as the user of this program");
+      }
+
+  step = sandbox_report_step_new ("identity", consequence == NULL);
+  sandbox_report_step_set_evidence (step, evidence);
+  if (consequence != NULL)
+    {
+      sandbox_report_step_set_consequence (step, consequence);
+      sandbox_report_step_set_remedy (step, remedy);
+    }
+
+  return g_steal_pointer (&step);
+}
+
+/* ---- What a profile can ask for -------------------------------------------------------------------------------- */
+
+static gboolean
+sandbox_bubblewrap_identity_refuse (GError    **error,
+                                    const char *format,
+                                    ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+sandbox_bubblewrap_identity_refuse (GError    **error,
+                                    const char *format,
+                                    ...)
+{
+  g_autofree char *words = NULL;
+  va_list          arguments;
+
+  va_start (arguments, format);
+  words = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, words);
+
+  return FALSE;
+}
+
+/* A host without root's rights is nobody but itself. */
+static gboolean
+sandbox_bubblewrap_identity_check_caller (SandboxProfile *profile,
+                                          guint           owner,
+                                          GError        **error)
+{
+  const int uid = sandbox_profile_get_launcher_uid (profile);
+  const int gid = sandbox_profile_get_launcher_gid (profile);
+
+  if (uid != -1 && ((guint) uid != geteuid () || (guint) gid != getegid ()))
+    return sandbox_bubblewrap_identity_refuse (error, "The launcher %d:%d is not who this program is (%u:%u), and only root could become it",
+                                               uid, gid, (guint) geteuid (), (guint) getegid ());
+  if (sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_OWNER && owner != geteuid ())
+    return sandbox_bubblewrap_identity_refuse (error, "The workspace belongs to uid %u, and only root could run commands as its owner", owner);
+
+  return TRUE;
+}
+
+/* The ids that the profile names, on a host that is root. */
+static gboolean
+sandbox_bubblewrap_identity_take (SandboxBubblewrapIdentity *self,
+                                  SandboxBubblewrapWho       who,
+                                  guint                      uid,
+                                  guint                      gid,
+                                  GArray                    *uids,
+                                  GArray                    *gids,
+                                  GError                   **error)
+{
+  if (!sandbox_bubblewrap_identity_has_id (uids, uid) || !sandbox_bubblewrap_identity_has_id (gids, gid))
+    return sandbox_bubblewrap_identity_refuse (error, "Commands cannot be %u:%u: there is no such user in the user namespace of this program", uid, gid);
+
+  self->who = who;
+  self->uid = uid;
+  self->gid = gid;
+
+  return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_identity_take_owner (SandboxBubblewrapIdentity *self,
+                                        SandboxWorkspace          *workspace,
+                                        guint                      owner,
+                                        guint                      group,
+                                        GArray                    *uids,
+                                        GArray                    *gids,
+                                        GError                   **error)
+{
+  if (sandbox_workspace_get_state_directory (workspace) != NULL)
+    return sandbox_bubblewrap_identity_refuse (error, "The “identity” owner is for a workspace-path: what this library keeps belongs to a user "
+                                                      "that nothing runs as");
+  if (owner == 0 || group == 0)
+    return sandbox_bubblewrap_identity_refuse (error, "The workspace belongs to root (%u:%u), and the “identity” owner is never root", owner, group);
+
+  return sandbox_bubblewrap_identity_take (self, SANDBOX_BUBBLEWRAP_WHO_OWNER, owner, group, uids, gids, error);
+}
+
+/* The workspace for the ids that were taken, when it is not theirs as it is. */
+static gboolean
+sandbox_bubblewrap_identity_fit (SandboxBubblewrapIdentity *self,
+                                 SandboxWorkspace          *workspace,
+                                 guint                      owner,
+                                 guint                      group,
+                                 gboolean                   can_mount,
+                                 GError                   **error)
+{
+  if (owner == self->uid && group == self->gid)
+    return TRUE;
+  if (!can_mount)
+    return sandbox_bubblewrap_identity_refuse (error, "The workspace belongs to %u:%u, and a set-user-ID bwrap cannot mount it for the launcher %u:%u",
+                                               owner, group, self->uid, self->gid);
+
+  return sandbox_bubblewrap_identity_map (self, workspace, error);
+}
+
+/* A user of the session's own, or where that cannot be the owner; never root. */
+static gboolean
+sandbox_bubblewrap_identity_choose (SandboxBubblewrapIdentity    *self,
+                                    const SandboxBubblewrapRange *range,
+                                    SandboxWorkspace             *workspace,
+                                    guint                         owner,
+                                    guint                         group,
+                                    GArray                       *uids,
+                                    GArray                       *gids,
+                                    GError                      **error)
+{
+  g_autoptr (GError) unmapped = NULL;
+
+  if (!sandbox_bubblewrap_identity_claim (self, range, owner, uids, gids, error))
+    return FALSE;
+  self->who = SANDBOX_BUBBLEWRAP_WHO_SESSION;
+  if (sandbox_bubblewrap_identity_map (self, workspace, &unmapped))
+    return TRUE;
+
+  if (owner == 0 || group == 0)
+    {
+      g_propagate_prefixed_error (error, g_steal_pointer (&unmapped),
+                                  "A workspace of root's would need its commands to run as root: ");
+      return FALSE;
+    }
+  sandbox_close_kept (&self->claim_fd);
+  sandbox_bubblewrap_fd_clear (&self->map_fd);
+  self->who = SANDBOX_BUBBLEWRAP_WHO_OWNER;
+  self->uid = owner;
+  self->gid = group;
+  self->unmapped = g_strdup (unmapped->message);
+
+  return TRUE;
 }
 
 SandboxBubblewrapIdentity *
-sandbox_bubblewrap_identity_new (SandboxWorkspace *workspace,
-                                 GError          **error)
+sandbox_bubblewrap_identity_new (SandboxWorkspace             *workspace,
+                                 SandboxProfile               *profile,
+                                 const SandboxBubblewrapRange *range,
+                                 gboolean                      can_mount,
+                                 GError                      **error)
 {
   g_autoptr (SandboxBubblewrapIdentity) self = g_new0 (SandboxBubblewrapIdentity, 1);
   g_autoptr (GArray) uids = NULL;
   g_autoptr (GArray) gids = NULL;
-  g_autoptr (GError) unmapped = NULL;
-  guint owner = 0;
-  guint group = 0;
+  const SandboxIdentity wanted = sandbox_profile_get_identity (profile);
+  const int             launcher = sandbox_profile_get_launcher_uid (profile);
+  gboolean              good = FALSE;
+  guint                 owner = 0;
+  guint                 group = 0;
 
   self->uid = UNCHANGED;
   self->gid = UNCHANGED;
   self->claim_fd = -1;
   self->map_fd = -1;
+  sandbox_workspace_get_owner (workspace, &owner, &group);
   if (geteuid () != 0)
-    return g_steal_pointer (&self);
+    return sandbox_bubblewrap_identity_check_caller (profile, owner, error) ? g_steal_pointer (&self) : NULL;
 
   uids = sandbox_bubblewrap_identity_read_map ("/proc/self/uid_map", error);
   gids = uids != NULL ? sandbox_bubblewrap_identity_read_map ("/proc/self/gid_map", error) : NULL;
   if (gids == NULL)
     return NULL;
   if (sandbox_bubblewrap_identity_is_pretended_root (uids))
-    return g_steal_pointer (&self);
+    return sandbox_bubblewrap_identity_check_caller (profile, owner, error) ? g_steal_pointer (&self) : NULL;
 
-  sandbox_workspace_get_owner (workspace, &owner, &group);
-  if (!sandbox_bubblewrap_identity_claim (self, owner, uids, gids, error))
-    return NULL;
-  if (sandbox_bubblewrap_identity_map (self, workspace, &unmapped))
-    return g_steal_pointer (&self);
+  if (launcher != -1)
+    good = sandbox_bubblewrap_identity_take (self, SANDBOX_BUBBLEWRAP_WHO_LAUNCHER, (guint) launcher,
+                                             (guint) sandbox_profile_get_launcher_gid (profile), uids, gids, error) &&
+           sandbox_bubblewrap_identity_fit (self, workspace, owner, group, can_mount, error);
+  else if (wanted == SANDBOX_IDENTITY_OWNER)
+    good = sandbox_bubblewrap_identity_take_owner (self, workspace, owner, group, uids, gids, error);
+  else if (wanted == SANDBOX_IDENTITY_HOST)
+    good = sandbox_bubblewrap_identity_take (self, SANDBOX_BUBBLEWRAP_WHO_ROOT, 0, 0, uids, gids, error) &&
+           sandbox_bubblewrap_identity_fit (self, workspace, owner, group, can_mount, error);
+  else
+    good = sandbox_bubblewrap_identity_choose (self, range, workspace, owner, group, uids, gids, error);
 
-  /* Where nothing can be mapped, the owner itself is left; never root. */
-  if (owner == 0 || group == 0)
-    {
-      g_propagate_prefixed_error (error, g_steal_pointer (&unmapped),
-                                  "A workspace of root's would need its commands to run as root: ");
-      return NULL;
-    }
-  sandbox_close_kept (&self->claim_fd);
-  sandbox_bubblewrap_fd_clear (&self->map_fd);
-  self->uid = owner;
-  self->gid = group;
-  self->unmapped = g_strdup (unmapped->message);
-
-  return g_steal_pointer (&self);
+  return good ? g_steal_pointer (&self) : NULL;
 }

@@ -3,18 +3,21 @@
 #include "sandbox-bubblewrap-launch.h"
 
 #include "sandbox-bubblewrap-fd.h"
+#include "sandbox-bubblewrap-probe.h"
 #include "sandbox-bubblewrap-rules.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 struct _SandboxBubblewrapLaunch
 {
@@ -31,6 +34,7 @@ struct _SandboxBubblewrapLaunch
   SandboxWorkspace          *workspace;
   SandboxBubblewrapIdentity *identity;
   SandboxBubblewrapManner    manner;
+  gboolean                   set_user_id;
   SandboxBubblewrapBind      workspace_bind;
   char                      *workspace_target;
   gboolean                   workspace_read_only;
@@ -77,6 +81,18 @@ sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
 {
   *uid = self->identity->uid;
   *gid = self->identity->gid;
+}
+
+gboolean
+sandbox_bubblewrap_launch_is_root (SandboxBubblewrapLaunch *self)
+{
+  return self->identity->who == SANDBOX_BUBBLEWRAP_WHO_ROOT;
+}
+
+gboolean
+sandbox_bubblewrap_launch_is_set_user_id (SandboxBubblewrapLaunch *self)
+{
+  return self->set_user_id;
 }
 
 gboolean
@@ -219,6 +235,7 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
         .share_network = i == 1,
         .guest_uid = sandbox_profile_get_guest_uid (profile),
         .guest_gid = sandbox_profile_get_guest_gid (profile),
+        .set_user_id = self->set_user_id,
       };
       g_autoptr (GBytes) arguments = NULL;
       const char *data = NULL;
@@ -256,13 +273,15 @@ sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
 
 /* Who the commands are; *@step tells it, or the error. */
 static gboolean
-sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch *self,
-                                         SandboxReportStep      **step,
-                                         GError                 **error)
+sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch      *self,
+                                         SandboxProfile               *profile,
+                                         const SandboxBubblewrapRange *range,
+                                         SandboxReportStep           **step,
+                                         GError                      **error)
 {
   g_autoptr (GError) failure = NULL;
 
-  self->identity = sandbox_bubblewrap_identity_new (self->workspace, &failure);
+  self->identity = sandbox_bubblewrap_identity_new (self->workspace, profile, range, !self->set_user_id, &failure);
   g_clear_object (step);
   *step = sandbox_bubblewrap_identity_make_step (self->identity, failure);
   if (failure != NULL)
@@ -271,26 +290,122 @@ sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch *self,
   return self->identity != NULL;
 }
 
-/* How the workspace gets there. One that the library keeps is in directories which the host alone may search, and so bwrap
- * cannot come to it as somebody else, with mapped owners or without. */
+/* How the workspace gets there. As somebody else bwrap may not come to it: what the library keeps is in directories
+ * which the host alone may search, with mapped owners or without, and a directory of the host's may be. */
 static gboolean
 sandbox_bubblewrap_launch_choose_bind (SandboxBubblewrapLaunch *self,
                                        GError                 **error)
 {
+  const SandboxBubblewrapIdentity *identity = self->identity;
+  const gboolean                   is_other = identity->uid != G_MAXUINT && identity->uid != geteuid ();
   g_auto (SandboxBubblewrapFd) mount_fd = -1;
+  g_autoptr (GError) failure = NULL;
 
-  if (self->identity->unmapped == NULL || sandbox_workspace_get_state_directory (self->workspace) == NULL)
+  self->workspace_bind = identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : self->manner.bind;
+  if (identity->map_fd >= 0 || !is_other || self->set_user_id)
+    return TRUE;
+
+  mount_fd = sandbox_bubblewrap_identity_mount (-1, self->workspace_fd, FALSE, &failure);
+  if (mount_fd >= 0)
+    self->workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+  else if (sandbox_workspace_get_state_directory (self->workspace) != NULL)
     {
-      self->workspace_bind = self->identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : self->manner.bind;
-      return TRUE;
+      g_propagate_prefixed_error (error, g_steal_pointer (&failure),
+                                  "A workspace that this library keeps needs CAP_SYS_ADMIN, or a program that is not root; one given as workspace-path does not: ");
+      return FALSE;
     }
 
-  self->workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
-  mount_fd = sandbox_bubblewrap_identity_mount (-1, self->workspace_fd, FALSE, error);
-  if (mount_fd < 0)
-    g_prefix_error (error, "A workspace that this library keeps needs CAP_SYS_ADMIN, or a program that is not root; one given as workspace-path does not: ");
+  return TRUE;
+}
 
-  return mount_fd >= 0;
+/* ---- A bwrap with rights of its own ------------------------------------------------------------------------------ */
+
+gboolean
+sandbox_bubblewrap_launch_has_set_user_id (int fd)
+{
+  struct stat info;
+
+  return (fstat (fd, &info) == 0 && (info.st_mode & S_ISUID) != 0) || fgetxattr (fd, "security.capability", NULL, 0) > 0;
+}
+
+static gboolean
+sandbox_bubblewrap_launch_refuse (GError    **error,
+                                  const char *problem)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "A set-user-ID bwrap cannot do this: %s", problem);
+
+  return FALSE;
+}
+
+/* Such a bwrap is root whoever starts it, which somebody has to have asked for. 0.11.0 and 0.11.1 let whoever started
+ * them reach more than they should. */
+static gboolean
+sandbox_bubblewrap_launch_check_bwrap (SandboxBubblewrapLaunch *self,
+                                       SandboxProfile          *profile,
+                                       const char              *executable,
+                                       GError                 **error)
+{
+  const int        uid = sandbox_profile_get_launcher_uid (profile);
+  const gboolean   is_root = geteuid () == 0 && sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST;
+  g_autofree char *version = NULL;
+  guint            numbers[3] = { 0 };
+
+  self->set_user_id = sandbox_bubblewrap_launch_has_set_user_id (self->bwrap_fd) && !is_root;
+  if (!self->set_user_id)
+    return TRUE;
+  if (uid == -1)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The sandbox could not be built (step: set-user-id): “%s” has rights of its own, and the profile has no “launcher-uid” that asks for that",
+                   executable);
+      return FALSE;
+    }
+
+  version = sandbox_bubblewrap_probe_ask_version (self->agent_fd, self->bwrap_fd,
+                                                  geteuid () == 0 ? (guint) uid : G_MAXUINT,
+                                                  geteuid () == 0 ? (guint) sandbox_profile_get_launcher_gid (profile) : G_MAXUINT);
+  if (version == NULL || sscanf (version, "bubblewrap %u.%u.%u", &numbers[0], &numbers[1], &numbers[2]) < 2)
+    return sandbox_bubblewrap_launch_refuse (error, "it does not say its version");
+  if (numbers[0] == 0 && numbers[1] == 11 && numbers[2] < 2)
+    return sandbox_bubblewrap_launch_refuse (error, "its versions 0.11.0 and 0.11.1 let users reach more than they should; 0.11.2 is safe");
+
+  return TRUE;
+}
+
+/* Each thing that it cannot give, by the name by which it was asked for. */
+static gboolean
+sandbox_bubblewrap_launch_check_rest (SandboxBubblewrapLaunch *self,
+                                      SandboxProfile          *profile,
+                                      GError                 **error)
+{
+  SandboxLimits *limits = sandbox_profile_get_limits (profile);
+
+  if (self->identity->who == SANDBOX_BUBBLEWRAP_WHO_ROOT && limits != NULL && sandbox_limits_get_processes (limits) > 0)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                           "The limit “processes” cannot be enforced with the “identity” host: the kernel counts no processes of root");
+      return FALSE;
+    }
+  if (!self->set_user_id)
+    return TRUE;
+
+  if (limits == NULL || sandbox_limits_get_tmp_bytes (limits) != 0 || sandbox_limits_get_shm_bytes (limits) != 0)
+    return sandbox_bubblewrap_launch_refuse (error, "it cannot bound /tmp and /dev/shm: set “tmp-bytes” and “shm-bytes” of the profile's limits to 0 to go without");
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_PROTECT)
+        return sandbox_bubblewrap_launch_refuse (error, "it cannot protect what a workspace has: leave out mounts without a source");
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_BIND && step->bind == SANDBOX_BUBBLEWRAP_BIND_BY_AGENT)
+        {
+          g_autofree char *problem = g_strdup_printf ("it cannot mount “%s” for the launcher, who may not come to it", step->target);
+
+          return sandbox_bubblewrap_launch_refuse (error, problem);
+        }
+    }
+
+  return TRUE;
 }
 
 SandboxBubblewrapLaunch *
@@ -298,6 +413,7 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
                                SandboxWorkspace              *workspace,
                                SandboxProfile                *profile,
                                const char                    *state_directory,
+                               const SandboxBubblewrapRange  *range,
                                const SandboxBubblewrapManner *manner,
                                SandboxReportStep            **identity_step,
                                GError                       **error)
@@ -324,21 +440,26 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       (self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
       (self->agent_path = sandbox_get_agent_path (error)) == NULL ||
       (self->agent_fd = sandbox_bubblewrap_launch_open_program (self->agent_path, "agent", error)) < 0 ||
+      !sandbox_bubblewrap_launch_check_bwrap (self, profile, executable, error) ||
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
       (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
-      !sandbox_bubblewrap_launch_take_identity (self, identity_step, error) ||
+      !sandbox_bubblewrap_launch_take_identity (self, profile, range, identity_step, error) ||
       (self->sources = sandbox_bubblewrap_sources_new (profile, manner->is_probe ? NULL : sandbox_workspace_get_path (workspace), state_directory,
                                                        self->identity, manner->bind, error)) == NULL)
     return NULL;
 
+  /* Commands that are root could write more of it than the agent shuts; and this agent shuts nothing. */
+  if (self->set_user_id || self->identity->who == SANDBOX_BUBBLEWRAP_WHO_ROOT)
+    sandbox_bubblewrap_sources_seal_proc (self->sources);
   if (fstat (self->workspace_fd, &info) < 0 || !sandbox_bubblewrap_launch_make_files (self, profile))
     {
       sandbox_bubblewrap_launch_fail_files (error);
       return NULL;
     }
   if (!sandbox_bubblewrap_launch_choose_bind (self, error) ||
-      !sandbox_bubblewrap_launch_make_arguments (self, profile, error))
+      !sandbox_bubblewrap_launch_make_arguments (self, profile, error) ||
+      !sandbox_bubblewrap_launch_check_rest (self, profile, error))
     return NULL;
   self->workspace_device = info.st_dev;
   self->workspace_inode = info.st_ino;
@@ -536,12 +657,15 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
   int                      lock_fd = -1;
   pid_t                    pid = -1;
   gboolean                 spawned = FALSE;
-  SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID |
-                                   SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC;
+  SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID;
 
-  if (self->manner.forbid_userns)
+  /* Without capabilities the agent mounts and forbids nothing. */
+  if (!self->set_user_id)
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC;
+  if (self->manner.forbid_userns && !self->set_user_id)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS;
-  if (self->manner.proc != SANDBOX_PROC_MODE_FRESH)
+  /* or one that is read-only */
+  if (self->manner.proc != SANDBOX_PROC_MODE_FRESH || self->sources->seal_proc)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC;
 
   if (!sandbox_workspace_check (self->workspace, error) ||

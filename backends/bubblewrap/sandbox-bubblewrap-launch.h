@@ -30,6 +30,7 @@ SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char              
                                                         SandboxWorkspace              *workspace,
                                                         SandboxProfile                *profile,
                                                         const char                    *state_directory,
+                                                        const SandboxBubblewrapRange  *range,
                                                         const SandboxBubblewrapManner *manner,
                                                         SandboxReportStep            **identity_step,
                                                         GError                       **error);
@@ -40,6 +41,15 @@ void                     sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunc
 void sandbox_bubblewrap_launch_get_ids (SandboxBubblewrapLaunch *self,
                                         guint                   *uid,
                                         guint                   *gid);
+
+/* Whether its commands are root, for whom the kernel counts no processes. */
+gboolean sandbox_bubblewrap_launch_is_root (SandboxBubblewrapLaunch *self);
+
+/* Whether bwrap has root's rights while it builds, which the profile's launcher allows. */
+gboolean sandbox_bubblewrap_launch_is_set_user_id (SandboxBubblewrapLaunch *self);
+
+/* Whether the program has rights of its own: by the bit, or by capabilities of the file. */
+gboolean sandbox_bubblewrap_launch_has_set_user_id (int fd);
 
 /* Like sandbox_open_program (), above every number that a descriptor gets in bwrap. */
 int sandbox_bubblewrap_launch_open_program (const char *path,

@@ -183,10 +183,16 @@ static void
 sandbox_bubblewrap_json_add_identity (JsonBuilder    *builder,
                                       SandboxProfile *profile)
 {
+  /* "session": a user of its own, claimed when the session is created. */
+  const char *host = geteuid () != 0                                                    ? "caller"
+                     : sandbox_profile_get_launcher_uid (profile) != -1                 ? "launcher"
+                     : sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_OWNER ? "owner"
+                     : sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST  ? "caller"
+                                                                                        : "session";
+
   json_builder_set_member_name (builder, "identity");
   json_builder_begin_object (builder);
-  /* "session": a user of its own, claimed when the session is created. */
-  sandbox_bubblewrap_json_add_text (builder, "host", geteuid () == 0 ? "session" : "caller");
+  sandbox_bubblewrap_json_add_text (builder, "host", host);
   json_builder_set_member_name (builder, "guest-uid");
   json_builder_add_int_value (builder, sandbox_profile_get_guest_uid (profile));
   json_builder_set_member_name (builder, "guest-gid");
@@ -219,6 +225,7 @@ sandbox_bubblewrap_plan_to_json (const SandboxBubblewrapPlan *self,
   json_builder_add_int_value (builder, sandbox_command_get_timeout_ms (command));
   sandbox_bubblewrap_json_add_nick (builder, "view", SANDBOX_TYPE_VIEW, sandbox_profile_get_view (profile));
   sandbox_bubblewrap_json_add_nick (builder, "proc", SANDBOX_TYPE_PROC_MODE, sandbox_profile_get_proc (profile));
+  sandbox_bubblewrap_json_add_nick (builder, "filter", SANDBOX_TYPE_FILTER, sandbox_profile_get_filter (profile));
   sandbox_bubblewrap_json_add_text (builder, "self-exe", sandbox_profile_get_self_exe (profile));
   sandbox_bubblewrap_json_add_mounts (builder, self);
   sandbox_bubblewrap_json_add_text (builder, "network", share_network ? "host" : "none");

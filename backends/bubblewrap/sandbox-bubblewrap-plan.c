@@ -333,7 +333,10 @@ sandbox_bubblewrap_planner_add_kernel (SandboxBubblewrapPlanner *self)
     case SANDBOX_PROC_MODE_FRESH:
     case SANDBOX_PROC_MODE_AUTO:
     default:
-      sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_PROC, "/proc", NULL);
+      sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_PROC, "/proc", NULL)->seal = self->input->seal_proc;
+      for (guint i = 0; self->input->seal_proc && self->input->proc_secrets != NULL && self->input->proc_secrets[i] != NULL; i++)
+        sandbox_bubblewrap_planner_add_mask (self, self->input->proc_secrets[i], SANDBOX_BUBBLEWRAP_KIND_FILE,
+                                             SANDBOX_BUBBLEWRAP_ORIGIN_VIEW);
     }
 
   sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_MEMORY, "/dev", NULL)->seal = TRUE;

@@ -50,6 +50,8 @@ typedef struct
   const char                        *resolver;        /* resolved place of /etc/resolv.conf; nullable */
   const char *const                 *settings;        /* in /etc: where programs of /usr have theirs under a name with a version; nullable */
   const char *const                 *secrets;         /* in /etc: what commands could read and other users could not; nullable */
+  gboolean                           seal_proc;       /* a procfs is read-only as a whole */
+  const char *const                 *proc_secrets;    /* and of that, what only root reads; nullable */
   SandboxBubblewrapBind              workspace_bind;
   const char                        *workspace_path; /* on the host; for BIND_BY_PATH */
   const SandboxBubblewrapPlanSource *sources;        /* one for each mount of the profile, in its order */

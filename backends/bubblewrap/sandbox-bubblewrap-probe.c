@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 /* bwrap says its version at once; the kernel's part takes some ten milliseconds on a quiet machine. */
@@ -263,13 +262,19 @@ sandbox_bubblewrap_probe_run (int         agent_fd,
 
 /* ---- bwrap itself ------------------------------------------------------------------------------------------------- */
 
-/* By the bit or by capabilities of the file. */
-static gboolean
-sandbox_bubblewrap_probe_is_set_user_id (int fd)
+char *
+sandbox_bubblewrap_probe_ask_version (int   agent_fd,
+                                      int   bwrap_fd,
+                                      guint uid,
+                                      guint gid)
 {
-  struct stat info;
+  g_autofree char *version = sandbox_bubblewrap_probe_run (agent_fd, bwrap_fd, uid, gid, "bwrap", "--version", VERSION_LIMIT_US);
 
-  return (fstat (fd, &info) == 0 && (info.st_mode & S_ISUID) != 0) || fgetxattr (fd, "security.capability", NULL, 0) > 0;
+  if (version == NULL)
+    return NULL;
+  g_strstrip (version);
+
+  return g_strdup (g_str_is_ascii (version) && strlen (version) < 80 ? version : "");
 }
 
 static void
@@ -278,27 +283,30 @@ sandbox_bubblewrap_probe_look_at_bwrap (SandboxBubblewrapProbe *self,
                                         int                     bwrap_fd,
                                         int                     agent_fd,
                                         guint                   uid,
-                                        guint                   gid)
+                                        guint                   gid,
+                                        gboolean                has_launcher)
 {
   g_autofree char *evidence = g_strdup_printf ("“%s” is a program that only root or this user can change", executable);
   g_autofree char *version = NULL;
 
   sandbox_bubblewrap_probe_add (self, "bwrap", TRUE, evidence);
 
-  version = sandbox_bubblewrap_probe_run (agent_fd, bwrap_fd, uid, gid, "bwrap", "--version", VERSION_LIMIT_US);
-  if (version != NULL && g_str_is_ascii (g_strstrip (version)) && version[0] != '\0' && strlen (version) < 80)
+  version = sandbox_bubblewrap_probe_ask_version (agent_fd, bwrap_fd, uid, gid);
+  if (version != NULL && version[0] != '\0')
     sandbox_bubblewrap_probe_add (self, "bwrap-version", TRUE, version);
   else if (version != NULL) /* else it is the agent's step that is told of */
     sandbox_bubblewrap_probe_add_failed (self, "bwrap-version", "It does not say what it is", NO_SESSION,
                                          "Install bubblewrap 0.8 or later, or set the property “executable” to it", TRUE);
 
-  self->set_user_id = sandbox_bubblewrap_probe_is_set_user_id (bwrap_fd);
+  self->set_user_id = sandbox_bubblewrap_launch_has_set_user_id (bwrap_fd);
   if (!self->set_user_id)
     sandbox_bubblewrap_probe_add (self, "set-user-id", TRUE, "bwrap has no rights of its own");
   else
     sandbox_bubblewrap_probe_add_failed (self, "set-user-id", "bwrap is set-user-ID, or has capabilities of its own",
                                          "bwrap has root's rights while it builds a sandbox: an error in it is an error of root's",
-                                         "Allow user namespaces to every user, and take the bit from bwrap: chmod u-s", TRUE);
+                                         "Allow user namespaces to every user, and take the bit from bwrap: chmod u-s; "
+                                         "or say by “launcher-uid” and “launcher-gid” of the profile that it is to be used so",
+                                         !has_launcher);
 }
 
 /* ---- The kernel --------------------------------------------------------------------------------------------------- */
@@ -416,7 +424,7 @@ SandboxBubblewrapProbe *
 sandbox_bubblewrap_probe_new (const char     *executable,
                               guint           uid,
                               guint           gid,
-                              SandboxProcMode proc)
+                              SandboxProfile *profile)
 {
   SandboxBubblewrapProbe *self = g_new0 (SandboxBubblewrapProbe, 1);
   g_autoptr (GError) error = NULL;
@@ -438,13 +446,13 @@ sandbox_bubblewrap_probe_new (const char     *executable,
 
   bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", &error);
   if (bwrap_fd >= 0)
-    sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap_fd, agent_fd, uid, gid);
+    sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap_fd, agent_fd, uid, gid, sandbox_profile_get_launcher_uid (profile) != -1);
   else
     sandbox_bubblewrap_probe_add_failed (self, "bwrap", error->message, NO_SESSION,
                                          "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set the property “executable” to "
                                          "the absolute path of one that belongs to root or to this user",
                                          TRUE);
-  sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, proc);
+  sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, sandbox_profile_get_proc (profile));
 
   return self;
 }

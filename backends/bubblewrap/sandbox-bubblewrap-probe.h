@@ -18,8 +18,14 @@ typedef struct
 SandboxBubblewrapProbe *sandbox_bubblewrap_probe_new (const char     *executable,
                                                       guint           uid,
                                                       guint           gid,
-                                                      SandboxProcMode proc);
+                                                      SandboxProfile *profile);
 void                    sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self);
+
+/* What bwrap says it is, or NULL. Blocks, for a second at the most. */
+char *sandbox_bubblewrap_probe_ask_version (int   agent_fd,
+                                            int   bwrap_fd,
+                                            guint uid,
+                                            guint gid);
 
 /* What bwrap and the agent are by their files: another when one of them was replaced or changed. */
 char *sandbox_bubblewrap_probe_stamp (const char *executable);

@@ -83,18 +83,10 @@ gboolean
 sandbox_bubblewrap_restrictions_check_built (SandboxProfile *profile,
                                              GError        **error)
 {
-  const char *name = NULL;
-
-  if (sandbox_profile_get_identity (profile) != SANDBOX_IDENTITY_AUTO)
-    name = "identity";
-  else if (sandbox_profile_get_launcher_uid (profile) != -1 || sandbox_profile_get_launcher_gid (profile) != -1)
-    name = "launcher-uid";
-  else if (sandbox_profile_get_filter (profile) != SANDBOX_FILTER_DEFAULT)
-    name = "filter";
-  if (name == NULL)
+  if (sandbox_profile_get_filter (profile) == SANDBOX_FILTER_DEFAULT)
     return TRUE;
 
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "Bubblewrap has nothing but the default for “%s” of a profile", name);
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "Bubblewrap has nothing but the default for “filter” of a profile");
 
   return FALSE;
 }

@@ -20,6 +20,7 @@
 /* A directory that is deeper is hidden as a whole. */
 #define SECRETS_LEVELS 16
 #define MAX_SECRETS 128
+#define PROC_DIRECTORY "/proc"
 
 static void
 sandbox_bubblewrap_source_clear (gpointer data)
@@ -37,6 +38,7 @@ sandbox_bubblewrap_sources_free (SandboxBubblewrapSources *self)
   g_array_unref (self->mounts);
   g_strfreev (self->settings);
   g_strfreev (self->secrets);
+  g_strfreev (self->proc_secrets);
   g_free (self->state_directory);
   free (self->resolver);
   g_free (self);
@@ -503,6 +505,27 @@ sandbox_bubblewrap_sources_find_settings (void)
   return (char **) g_ptr_array_free (g_steal_pointer (&settings), FALSE);
 }
 
+void
+sandbox_bubblewrap_sources_seal_proc (SandboxBubblewrapSources *self)
+{
+  g_autoptr (GDir) entries = g_dir_open (PROC_DIRECTORY, 0, NULL);
+  g_autoptr (GStrvBuilder) secrets = g_strv_builder_new ();
+  const char *name = NULL;
+
+  while (entries != NULL && (name = g_dir_read_name (entries)) != NULL)
+    {
+      g_autofree char *path = g_build_filename (PROC_DIRECTORY, name, NULL);
+      struct stat      info;
+
+      if (lstat (path, &info) == 0 && S_ISREG (info.st_mode) &&
+          ((info.st_mode & 0004) == 0 || g_str_equal (name, "keys") || g_str_equal (name, "key-users")))
+        g_strv_builder_add (secrets, path);
+    }
+  g_strfreev (self->proc_secrets);
+  self->proc_secrets = g_strv_builder_end (secrets);
+  self->seal_proc = TRUE;
+}
+
 SandboxBubblewrapSources *
 sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
                                 const char                *workspace_path,
@@ -519,6 +542,9 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
   g_array_set_clear_func (self->mounts, sandbox_bubblewrap_source_clear);
   self->state_directory = state_directory != NULL ? sandbox_bubblewrap_sources_resolve (state_directory) : NULL;
   self->resolver = realpath (RESOLVER, NULL);
+  /* A plan only has no identity. */
+  if (identity == NULL && geteuid () == 0 && sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST)
+    sandbox_bubblewrap_sources_seal_proc (self);
 
   if (!sandbox_bubblewrap_sources_check_view (sandbox_profile_get_view (profile), error) ||
       (workspace_path != NULL && !sandbox_bubblewrap_sources_check_workspace (self, workspace_path, error)))
@@ -601,6 +627,8 @@ sandbox_bubblewrap_sources_plan (SandboxBubblewrapSources *self,
                  .resolver = self->resolver,
                  .settings = (const char *const *) self->settings,
                  .secrets = (const char *const *) self->secrets,
+                 .seal_proc = self->seal_proc,
+                 .proc_secrets = (const char *const *) self->proc_secrets,
                  .workspace_bind = workspace_bind,
                  .workspace_path = workspace_path,
                  .sources = sources,

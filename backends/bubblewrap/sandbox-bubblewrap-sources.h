@@ -11,11 +11,13 @@ G_BEGIN_DECLS
 /* What a profile and its view take of the host: found and opened once, when a session is created. */
 typedef struct
 {
-  GArray *mounts;          /* of SandboxBubblewrapSource, one for each mount of the profile */
-  char   *state_directory; /* resolved; NULL for none */
-  char   *resolver;        /* where /etc/resolv.conf really is; NULL for nowhere */
-  char  **settings;        /* in /etc, for the minimal view */
-  char  **secrets;         /* in /etc, for the system view */
+  GArray  *mounts;          /* of SandboxBubblewrapSource, one for each mount of the profile */
+  char    *state_directory; /* resolved; NULL for none */
+  char    *resolver;        /* where /etc/resolv.conf really is; NULL for nowhere */
+  char   **settings;        /* in /etc, for the minimal view */
+  char   **secrets;         /* in /etc, for the system view */
+  gboolean seal_proc;       /* /proc is read-only */
+  char   **proc_secrets;    /* and this is hidden there */
 } SandboxBubblewrapSources;
 
 typedef struct
@@ -41,6 +43,9 @@ void                      sandbox_bubblewrap_sources_free (SandboxBubblewrapSour
 /* Fails when what stands at the path of a source that is bound by it is not that source any more. */
 gboolean sandbox_bubblewrap_sources_check (SandboxBubblewrapSources *self,
                                            GError                  **error);
+
+/* From now on plans have a /proc that is read-only, without what only root may read there and without keys. */
+void sandbox_bubblewrap_sources_seal_proc (SandboxBubblewrapSources *self);
 
 /* Plans with these sources; see sandbox_bubblewrap_plan_new (). @workspace_path is for BIND_BY_PATH. */
 SandboxBubblewrapPlan *sandbox_bubblewrap_sources_plan (SandboxBubblewrapSources *self,

@@ -97,7 +97,7 @@ sandbox_bubblewrap_trial_explain (GTask        *task,
 
   if (trial->launch != NULL)
     sandbox_bubblewrap_launch_get_ids (trial->launch, &uid, &gid);
-  trial->probe = sandbox_bubblewrap_probe_new (trial->executable, uid, gid, sandbox_profile_get_proc (trial->profile));
+  trial->probe = sandbox_bubblewrap_probe_new (trial->executable, uid, gid, trial->profile);
   g_task_return_boolean (task, TRUE);
 }
 
@@ -285,7 +285,7 @@ sandbox_bubblewrap_trial_open (GTask        *task,
   if (state_directory == NULL)
     state_directory = sandbox_backend_get_state_directory (trial->backend);
   trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile, state_directory,
-                                                 &trial->manner, &trial->identity, &error);
+                                                 &trial->range, &trial->manner, &trial->identity, &error);
   if (trial->launch == NULL)
     g_task_return_error (task, error);
   else
@@ -325,21 +325,23 @@ sandbox_bubblewrap_trial_get_manner (SandboxProfile *profile)
 }
 
 void
-sandbox_bubblewrap_trial_begin (SandboxBackend            *backend,
-                                const char                *executable,
-                                SandboxWorkspace          *workspace,
-                                SandboxProfile            *profile,
-                                SandboxNetworkPolicy      *policy,
-                                SandboxRestrictions        required,
-                                char                      *directory,
-                                SandboxBubblewrapTrialFunc done,
-                                SandboxRequest            *request)
+sandbox_bubblewrap_trial_begin (SandboxBackend               *backend,
+                                const char                   *executable,
+                                const SandboxBubblewrapRange *range,
+                                SandboxWorkspace             *workspace,
+                                SandboxProfile               *profile,
+                                SandboxNetworkPolicy         *policy,
+                                SandboxRestrictions           required,
+                                char                         *directory,
+                                SandboxBubblewrapTrialFunc    done,
+                                SandboxRequest               *request)
 {
   SandboxBubblewrapTrial *trial = g_new0 (SandboxBubblewrapTrial, 1);
 
   trial->backend = g_object_ref (backend);
   trial->request = g_object_ref (request);
   trial->executable = g_strdup (executable);
+  trial->range = *range;
   trial->workspace = g_object_ref (workspace);
   trial->profile = profile != NULL ? g_object_ref (profile) : sandbox_profile_new ();
   trial->is_default = profile == NULL;

@@ -23,6 +23,7 @@ struct _SandboxBubblewrapTrial
   SandboxBackend            *backend;
   SandboxRequest            *request;
   char                      *executable;
+  SandboxBubblewrapRange     range;
   SandboxWorkspace          *workspace;
   SandboxProfile            *profile;
   gboolean                   is_default; /* no profile was given */
@@ -51,15 +52,16 @@ struct _SandboxBubblewrapTrial
 };
 
 /* All are copied or referenced, but @directory is taken; it, @profile and @policy may be NULL. */
-void sandbox_bubblewrap_trial_begin (SandboxBackend            *backend,
-                                     const char                *executable,
-                                     SandboxWorkspace          *workspace,
-                                     SandboxProfile            *profile,
-                                     SandboxNetworkPolicy      *policy,
-                                     SandboxRestrictions        required,
-                                     char                      *directory,
-                                     SandboxBubblewrapTrialFunc done,
-                                     SandboxRequest            *request);
+void sandbox_bubblewrap_trial_begin (SandboxBackend               *backend,
+                                     const char                   *executable,
+                                     const SandboxBubblewrapRange *range,
+                                     SandboxWorkspace             *workspace,
+                                     SandboxProfile               *profile,
+                                     SandboxNetworkPolicy         *policy,
+                                     SandboxRestrictions           required,
+                                     char                         *directory,
+                                     SandboxBubblewrapTrialFunc    done,
+                                     SandboxRequest               *request);
 
 /* The best way to build what @profile wants. */
 SandboxBubblewrapManner sandbox_bubblewrap_trial_get_manner (SandboxProfile *profile);

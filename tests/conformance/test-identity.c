@@ -383,6 +383,484 @@ test_files_of_others (TestSandbox  *self,
   g_assert_cmpstr (told, ==, "read me no no no no gone\n");
 }
 
+/* ---- What a profile can ask for ---- */
+
+static SandboxHandle *
+create_with (SandboxBackend *backend,
+             const char     *workspace,
+             SandboxProfile *profile,
+             GError        **error)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+
+  sandbox_create_options_set_profile (options, profile);
+  sandbox_create_options_set_workspace_path (options, workspace);
+
+  return sandbox_backend_create (backend, options, NULL, error);
+}
+
+static void
+assert_refused (SandboxBackend *backend,
+                const char     *workspace,
+                SandboxProfile *profile,
+                int             code,
+                const char     *words)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxHandle) handle = create_with (backend, workspace, profile, &error);
+
+  g_assert_null (handle);
+  g_assert_error (error, SANDBOX_ERROR, code);
+  if (strstr (error->message, words) == NULL)
+    g_error ("“%s” does not say “%s”", error->message, words);
+}
+
+/* Replaces the session by one of @profile. */
+static void
+recreate (TestSandbox    *self,
+          SandboxProfile *profile)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (sandbox_handle_stop (self->handle, NULL, &error));
+  g_clear_object (&self->handle);
+  self->handle = create_with (self->backend, self->workspace, profile, &error);
+  g_assert_no_error (error);
+  self->session = sandbox_handle_get_session (self->handle);
+}
+
+static guint
+find_uid_of_session (TestSandbox *self)
+{
+  g_autofree char *marker = test_marker_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("./guest", "family", marker, NULL);
+  g_autoptr (SandboxProcess) process = NULL;
+  g_autoptr (GError) error = NULL;
+  guint uid = 0;
+
+  process = sandbox_session_spawn (self->session, command, NULL, &error);
+  g_assert_no_error (error);
+  uid = find_uid (marker);
+  g_assert_true (sandbox_process_kill (process, &error));
+  g_assert_true (sandbox_process_wait (process, NULL, &error));
+
+  return uid;
+}
+
+/* The gap that a report has of @profile, or NULL where it is full. */
+static char *
+probe_gap (SandboxBackend *backend,
+           SandboxProfile *profile)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxReport) report = sandbox_backend_probe (backend, profile, NULL, &error);
+  const char *const *gaps = NULL;
+
+  g_assert_no_error (error);
+  gaps = sandbox_report_get_gaps (report);
+  if (sandbox_report_get_grade (report) == SANDBOX_GRADE_FULL)
+    return NULL;
+  if (sandbox_report_get_grade (report) == SANDBOX_GRADE_UNAVAILABLE)
+    return g_strdup (sandbox_report_get_reason (report));
+
+  return g_strjoinv ("\n", (char **) gaps);
+}
+
+static void
+test_asked_unprivileged (TestSandbox  *self,
+                         gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("A host that is not root is itself by every name, and refuses to be anybody else");
+
+  for (int identity = SANDBOX_IDENTITY_AUTO; identity <= SANDBOX_IDENTITY_HOST; identity++)
+    {
+      g_autofree char *gap = NULL;
+
+      sandbox_profile_set_identity (profile, identity);
+      recreate (self, profile);
+      g_assert_cmpuint (find_uid_of_session (self), ==, geteuid ());
+      gap = probe_gap (self->backend, profile);
+      g_assert_cmpstr (gap, ==, NULL);
+    }
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_OWNER);
+  assert_refused (self->backend, "/usr", profile, SANDBOX_ERROR_NOT_SUPPORTED, "belongs to uid 0");
+
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_AUTO);
+  sandbox_profile_set_launcher_uid (profile, (int) geteuid ());
+  sandbox_profile_set_launcher_gid (profile, (int) getegid ());
+  recreate (self, profile);
+  g_assert_cmpuint (find_uid_of_session (self), ==, geteuid ());
+  sandbox_profile_set_launcher_gid (profile, (int) getegid () + 1);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "is not who this program is");
+  sandbox_profile_set_launcher_gid (profile, (int) getegid ());
+  sandbox_profile_set_launcher_uid (profile, (int) geteuid () + 1);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "only root could become it");
+}
+
+static void
+test_asked_owner (TestSandbox  *self,
+                  gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autofree char *gap = NULL;
+  g_autofree char *guest = g_build_filename (self->workspace, "guest", NULL);
+  struct stat      info;
+
+  g_test_summary ("As the owner of the workspace commands run whoever that is but root, in a directory that only root enters too");
+
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_OWNER);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "belongs to root (0:0)");
+  g_assert_cmpint (chown (self->workspace, OTHER_ID, 0), ==, 0);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "belongs to root (12345:0)");
+  assert_refused (self->backend, NULL, profile, SANDBOX_ERROR_NOT_SUPPORTED, "is for a workspace-path");
+
+  g_assert_cmpint (chown (self->workspace, OTHER_ID, OTHER_ID), ==, 0);
+  g_assert_cmpint (chown (guest, OTHER_ID, OTHER_ID), ==, 0);
+  g_assert_cmpint (stat (self->workspace, &info), ==, 0);
+  g_assert_cmpuint (info.st_mode & 07777, ==, 0700);
+  recreate (self, profile);
+  g_assert_cmpuint (find_uid_of_session (self), ==, OTHER_ID);
+  g_assert_cmpuint (test_count_claims (), ==, 0);
+  check_files (self, OTHER_ID, OTHER_ID);
+  gap = probe_gap (self->backend, profile);
+  g_assert_nonnull (gap);
+  g_assert_nonnull (strstr (gap, "share the limits, keyrings and signals"));
+}
+
+static void
+test_asked_owner_below (void)
+{
+  g_autofree char *top = g_dir_make_tmp ("sandbox-identity-XXXXXX", NULL);
+  TestSandbox      self = { .workspace = g_build_filename (top, "workspace", NULL), .registry = sandbox_registry_new () };
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Commands that are the owner, or the launcher, come to a workspace below a directory that only root may enter");
+
+  for (guint i = 0; i < 2; i++)
+    {
+      g_assert_cmpint (g_mkdir (self.workspace, 0755), ==, 0);
+      g_assert_cmpint (chown (self.workspace, 1000, 100), ==, 0);
+      test_install_program (self.workspace, "guest", TEST_GUEST);
+      sandbox_profile_set_identity (profile, i == 0 ? SANDBOX_IDENTITY_OWNER : SANDBOX_IDENTITY_AUTO);
+      sandbox_profile_set_launcher_uid (profile, i == 0 ? -1 : 1000);
+      sandbox_profile_set_launcher_gid (profile, i == 0 ? -1 : 100);
+      self.backend = test_new_backend (self.registry);
+      self.handle = create_with (self.backend, self.workspace, profile, &error);
+      g_assert_no_error (error);
+      self.session = sandbox_handle_get_session (self.handle);
+      check_files (&self, 1000, 100);
+      g_assert_true (sandbox_handle_stop (self.handle, NULL, &error));
+      g_clear_object (&self.handle);
+      g_clear_object (&self.backend);
+      test_remove_tree (self.workspace);
+    }
+  g_object_unref (self.registry);
+  g_free (self.workspace);
+  test_remove_tree (top);
+}
+
+static void
+test_asked_launcher (TestSandbox  *self,
+                     gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autofree char *gap = NULL;
+
+  g_test_summary ("With a launcher everything that a root host starts is that user and group, and the files stay their owner's");
+
+  sandbox_profile_set_launcher_uid (profile, OTHER_ID);
+  sandbox_profile_set_launcher_gid (profile, OTHER_ID);
+  recreate (self, profile);
+  g_assert_cmpuint (find_uid_of_session (self), ==, OTHER_ID);
+  g_assert_cmpuint (test_count_claims (), ==, 0);
+  check_files (self, 0, 0);
+  gap = probe_gap (self->backend, profile);
+  g_assert_nonnull (gap);
+  g_assert_nonnull (strstr (gap, "All sessions of that launcher share"));
+
+  /* One of the library's own is as good. */
+  {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (SandboxHandle) handle = create_with (self->backend, NULL, profile, &error);
+    const char *const argv[] = { "sh", "-c", "echo x >made && stat -c %u made", NULL };
+    g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+    g_autoptr (SandboxResult) result = NULL;
+
+    g_assert_no_error (error);
+    result = sandbox_session_run (sandbox_handle_get_session (handle), command, NULL, &error);
+    g_assert_no_error (error);
+    test_assert_output (result, "1000\n");
+    g_assert_true (sandbox_handle_delete (handle, NULL, &error));
+  }
+}
+
+static void
+test_asked_root (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("true", NULL);
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *gap = NULL;
+  g_autofree char *told = NULL;
+
+  g_test_summary ("Case 2: root runs commands as root only when it is asked to; then the kernel's files are out of reach all the same, and "
+                  "a limit that does not hold for root is refused");
+
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_HOST);
+  recreate (self, profile);
+  g_assert_cmpuint (find_uid_of_session (self), ==, 0);
+  check_files (self, 0, 0);
+  gap = probe_gap (self->backend, profile);
+  g_assert_nonnull (gap);
+  g_assert_nonnull (strstr (gap, "counts neither processes"));
+
+  /* Not one file of /proc opens for writing, and what only root reads there is empty of words. */
+  told = test_sh (self, "for file in $(find /proc -maxdepth 8 -type f ! -path '/proc/[0-9]*' -perm /222); do true 2>/dev/null >>$file && echo written $file; done;"
+                        "for file in $(find /proc -maxdepth 1 -type f ! -perm /004); do true 2>/dev/null <$file && echo read $file; done;"
+                        "true 2>/dev/null >>/proc/self/oom_score_adj && echo written; [ $(find /proc/sys -type f -perm /222 | wc -l) -gt 100 ] || echo few");
+  g_assert_cmpstr (told, ==, "");
+
+  sandbox_limits_set_processes (limits, 10);
+  sandbox_command_set_limits (command, limits);
+  result = sandbox_session_run (self->session, command, NULL, &error);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, "“processes”"));
+  sandbox_profile_set_limits (profile, limits);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "“processes”");
+}
+
+static void
+test_asked_root_for_other (TestSandbox  *self,
+                           gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autofree char *guest = g_build_filename (self->workspace, "guest", NULL);
+
+  g_test_summary ("Commands that are root write the workspace of another owner as that owner");
+
+  g_assert_cmpint (chown (self->workspace, OTHER_ID, OTHER_ID), ==, 0);
+  g_assert_cmpint (chown (guest, OTHER_ID, OTHER_ID), ==, 0);
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_HOST);
+  recreate (self, profile);
+  check_files (self, OTHER_ID, OTHER_ID);
+}
+
+static void
+test_set_user_id (TestSandbox  *self,
+                  gconstpointer unused)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxMount) protection = sandbox_mount_new (NULL, "/workspace/guest", SANDBOX_MOUNT_MODE_READ_ONLY);
+  g_autoptr (SandboxMount) closed = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("sandbox-bwrap-XXXXXX", NULL);
+  g_autofree char *inner = g_build_filename (directory, "inner", NULL);
+  g_autofree char *bwrap = g_build_filename (directory, "bwrap", NULL);
+  g_autofree char *guest = g_build_filename (self->workspace, "guest", NULL);
+  g_autofree char *gap = NULL;
+  g_autofree char *told = NULL;
+  GListStore      *mounts = NULL;
+
+  g_test_summary ("Case 12: a set-user-ID bwrap is used where a launcher asks for it, and refuses by name what it cannot give");
+
+  test_install_program (directory, "bwrap", "/usr/bin/bwrap");
+  g_assert_cmpint (chmod (bwrap, 04755), ==, 0);
+  g_object_set (self->backend, "executable", bwrap, NULL);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_UNAVAILABLE, "launcher-uid");
+
+  sandbox_profile_set_launcher_uid (profile, OTHER_ID);
+  sandbox_profile_set_launcher_gid (profile, OTHER_ID);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot mount it for the launcher");
+  assert_refused (self->backend, NULL, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot mount it for the launcher");
+  g_assert_cmpint (chown (self->workspace, OTHER_ID, OTHER_ID), ==, 0);
+  g_assert_cmpint (chown (guest, OTHER_ID, OTHER_ID), ==, 0);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "“tmp-bytes” and “shm-bytes”");
+  sandbox_limits_set_tmp_bytes (limits, 0);
+  sandbox_profile_set_limits (profile, limits);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "“tmp-bytes” and “shm-bytes”");
+  sandbox_limits_set_shm_bytes (limits, 0);
+  gap = probe_gap (self->backend, profile);
+  g_assert_nonnull (gap);
+  g_assert_nonnull (strstr (gap, "bwrap has root's rights while it builds"));
+
+  recreate (self, profile);
+  g_assert_cmpuint (find_uid_of_session (self), ==, OTHER_ID);
+  check_files (self, OTHER_ID, OTHER_ID);
+  told = test_sh (self, "unshare -U true 2>/dev/null && echo namespace; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | sort | uniq | tr -s '\\t\\n' ' '; "
+                        "for file in $(find /proc -maxdepth 8 -type f ! -path '/proc/[0-9]*' -perm /222); do true 2>/dev/null >>$file && echo written $file; done;"
+                        "true 2>/dev/null </proc/keys && echo keys; [ -e /dev/pts/ptmx ] && echo terminals; true");
+  g_assert_cmpstr (told, ==,
+                   "CapAmb: 0000000000000000 CapBnd: 0000000000000000 CapEff: 0000000000000000 CapInh: 0000000000000000 "
+                   "CapPrm: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ");
+
+  mounts = G_LIST_STORE (sandbox_profile_get_mounts (profile));
+  sandbox_profile_add_mount (profile, protection);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot protect");
+  g_list_store_remove_all (mounts);
+  g_assert_cmpint (g_mkdir (inner, 0755), ==, 0);
+  closed = sandbox_mount_new (inner, "/closed", SANDBOX_MOUNT_MODE_READ_ONLY);
+  sandbox_profile_add_mount (profile, closed);
+  assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot mount “/closed”");
+
+  test_remove_tree (directory);
+}
+
+/* A bwrap that says it is another version; a script cannot be set-user-ID, but nothing goes by what it really is. */
+static void
+test_set_user_id_version (TestSandbox  *self,
+                          gconstpointer unused)
+{
+  static const struct
+  {
+    const char *says;
+    const char *words; /* NULL: it is taken */
+  } versions[] = {
+    { "bubblewrap 0.11.0", "0.11.2 is safe" },
+    { "bubblewrap 0.11.1", "0.11.2 is safe" },
+    { "bubblewrap 0.11.2", NULL },
+    { "bubblewrap 0.10.0", NULL },
+    { "bubblewrap 1.0", NULL },
+    { "something else", "does not say its version" },
+    { "", "does not say its version" },
+  };
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autofree char *directory = g_dir_make_tmp ("sandbox-bwrap-XXXXXX", NULL);
+  g_autofree char *bwrap = g_build_filename (directory, "bwrap", NULL);
+
+  g_test_summary ("A set-user-ID bwrap of a version that gives users too much is refused, and so is one that does not say its version");
+
+  g_assert_cmpint (chmod (directory, 0755), ==, 0);
+  sandbox_profile_set_launcher_uid (profile, OTHER_ID);
+  sandbox_profile_set_launcher_gid (profile, OTHER_ID);
+  g_object_set (self->backend, "executable", bwrap, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (versions); i++)
+    {
+      g_autofree char *script = g_strdup_printf ("#!/bin/sh\necho '%s'\n", versions[i].says);
+
+      g_assert_true (g_file_set_contents (bwrap, script, -1, NULL));
+      g_assert_cmpint (chmod (bwrap, 04755), ==, 0);
+      assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED,
+                      versions[i].words != NULL ? versions[i].words : "cannot mount it for the launcher");
+    }
+  test_remove_tree (directory);
+}
+
+/* Another host on this machine: tells whether it gets a session, and holds it until its input ends. */
+static int
+other_host (const char *directory,
+            const char *first,
+            const char *last)
+{
+  g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxBackend) backend = sandbox_registry_create_backend (registry, "bubblewrap", directory, &error);
+  g_autoptr (SandboxHandle) handle = NULL;
+
+  g_assert_no_error (error);
+  g_object_set (backend, "first-uid", (guint) atoi (first), "last-uid", (guint) atoi (last), NULL);
+  handle = test_create (backend, NULL, &error);
+  g_print ("%s\n", handle != NULL ? "had" : error->message);
+  if (handle != NULL)
+    g_assert_true (sandbox_handle_delete (handle, NULL, &error));
+
+  return 0;
+}
+
+static char *
+ask_other_host (guint first,
+                guint last)
+{
+  g_autofree char *directory = g_dir_make_tmp ("sandbox-state-XXXXXX", NULL);
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  g_autofree char *first_text = g_strdup_printf ("%u", first);
+  g_autofree char *last_text = g_strdup_printf ("%u", last);
+  const char      *argv[] = { program, "--other-host", directory, first_text, last_text, NULL };
+  char            *output = NULL;
+  int              status = -1;
+  g_autoptr (GError) error = NULL;
+
+  g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &output, NULL, &status, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (status, ==, 0);
+  test_remove_tree (directory);
+
+  return output;
+}
+
+static void
+test_range (TestSandbox  *self,
+            gconstpointer unused)
+{
+  /* the first is for files; an account has the third, and two are left */
+  const guint    first = 65530, last = 65535;
+  SandboxHandle *handles[6] = { NULL };
+  g_autoptr (SandboxHandle) kept = NULL;
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autofree char *directory = g_dir_make_tmp ("sandbox-state-XXXXXX", NULL);
+  g_autofree char *told = NULL;
+  g_autoptr (GError) error = NULL;
+  guint n_had = 0;
+
+  g_test_summary ("The range of uids can be chosen, holds for files too, and is one for all hosts of the machine, whatever their state directories");
+
+  g_object_set (self->backend, "first-uid", last, "last-uid", first, NULL);
+  handles[0] = test_create (self->backend, self->workspace, &error);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "“first-uid” 65535 is not below"));
+  g_clear_error (&error);
+
+  backend = sandbox_registry_create_backend (self->registry, "bubblewrap", directory, &error);
+  g_assert_no_error (error);
+  g_object_set (backend, "first-uid", first, "last-uid", last, NULL);
+  kept = test_create (backend, NULL, &error);
+  g_assert_no_error (error);
+  n_had = 1;
+  for (guint i = 0; i < G_N_ELEMENTS (handles); i++)
+    {
+      g_clear_error (&error);
+      handles[i] = test_create (backend, self->workspace, &error);
+      if (handles[i] == NULL)
+        break;
+      n_had++;
+    }
+  /* 65531 to 65535 but for the overflow uid, and 65533 where a test user has an account of that number */
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  g_assert_nonnull (strstr (error->message, "no uid from 65531 to 65535 is free"));
+  g_assert_cmpuint (n_had, >=, 2);
+  g_assert_cmpuint (n_had, <=, 4);
+
+  told = ask_other_host (first, last);
+  g_assert_nonnull (strstr (told, "no uid from 65531 to 65535 is free"));
+  g_free (g_steal_pointer (&told));
+  g_assert_true (sandbox_handle_stop (handles[0], NULL, NULL));
+  told = ask_other_host (first, last);
+  g_assert_cmpstr (told, ==, "had\n");
+
+  {
+    const char *const argv[] = { "sh", "-c", "echo x >made", NULL };
+    g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+    g_autoptr (SandboxResult) result = sandbox_session_run (sandbox_handle_get_session (kept), command, NULL, NULL);
+    g_autoptr (SandboxState) state = sandbox_handle_capture_state (kept, NULL);
+    g_autofree char *sessions = g_build_filename (directory, "bubblewrap", "sessions", sandbox_state_get_session_id (state), "files", "workspace", NULL);
+
+    test_assert_exited (result, 0);
+    assert_owner (sessions, "made", first, first);
+  }
+  for (guint i = 0; i < n_had - 1; i++)
+    {
+      g_assert_true (sandbox_handle_stop (handles[i], NULL, NULL));
+      g_clear_object (&handles[i]);
+    }
+  g_assert_true (sandbox_handle_delete (kept, NULL, NULL));
+  test_remove_tree (directory);
+}
+
 static void
 add (const char *path,
      void (*test) (TestSandbox *self, gconstpointer unused))
@@ -394,6 +872,9 @@ int
 main (int    argc,
       char **argv)
 {
+  if (argc == 5 && strcmp (argv[1], "--other-host") == 0)
+    return other_host (argv[2], argv[3], argv[4]);
+
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   add ("/identity/own-files", test_own_files);
   add ("/identity/case-92-set-id", test_case_92);
@@ -403,9 +884,20 @@ main (int    argc,
       add ("/identity/uid-of-session", test_uid_of_session);
       g_test_add_func ("/identity/owners", test_owners);
       add ("/identity/files-of-others", test_files_of_others);
+      add ("/identity/asked-owner", test_asked_owner);
+      g_test_add_func ("/identity/asked-owner-below", test_asked_owner_below);
+      add ("/identity/asked-launcher", test_asked_launcher);
+      add ("/identity/asked-root", test_asked_root);
+      add ("/identity/asked-root-for-other", test_asked_root_for_other);
+      add ("/identity/set-user-id", test_set_user_id);
+      add ("/identity/set-user-id-version", test_set_user_id_version);
+      add ("/identity/range", test_range);
     }
   else
-    add ("/identity/unprivileged", test_unprivileged);
+    {
+      add ("/identity/unprivileged", test_unprivileged);
+      add ("/identity/asked-unprivileged", test_asked_unprivileged);
+    }
 
   return g_test_run ();
 }
