@@ -271,6 +271,13 @@ sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
                                                 "and further user namespaces are forbidden by the system call filter alone");
   if (!sandbox_report_step_get_ok (trial->identity))
     sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (trial->identity));
+  for (guint i = 0; i < trial->probe->steps->len; i++)
+    {
+      SandboxReportStep *step = trial->probe->steps->pdata[i];
+
+      if (g_str_equal (sandbox_report_step_get_name (step), "landlock") && !sandbox_report_step_get_ok (step))
+        sandbox_bubblewrap_backend_add_gap (report, sandbox_report_step_get_consequence (step));
+    }
   if (trial->probe->failed != NULL)
     {
       g_autofree char *gap = g_strdup_printf ("A command ran, but the step “%s” failed after it: sessions may fail later",

@@ -420,6 +420,24 @@ sandbox_bubblewrap_probe_ask_kernel (SandboxBubblewrapProbe *self,
                                          "Raise the limits of processes (RLIMIT_NPROC, ulimit -u) and of memory of this user", TRUE);
 }
 
+/* What a gateway would speak to upstreams with. No sandbox needs it. */
+static void
+sandbox_bubblewrap_probe_look_at_tls (SandboxBubblewrapProbe *self)
+{
+  GTlsBackend     *backend = g_tls_backend_get_default ();
+  g_autofree char *evidence = NULL;
+
+  if (!g_tls_backend_supports_tls (backend))
+    {
+      sandbox_bubblewrap_probe_add_failed (self, "tls", "GIO has no TLS backend", "No https origin can be allowed to sessions one by one",
+                                           "Install glib-networking (apt install glib-networking, dnf install glib-networking)", FALSE);
+      return;
+    }
+
+  evidence = g_strdup_printf ("GIO has the TLS backend %s", G_OBJECT_TYPE_NAME (backend));
+  sandbox_bubblewrap_probe_add (self, "tls", TRUE, evidence);
+}
+
 SandboxBubblewrapProbe *
 sandbox_bubblewrap_probe_new (const char     *executable,
                               guint           uid,
@@ -453,6 +471,7 @@ sandbox_bubblewrap_probe_new (const char     *executable,
                                          "the absolute path of one that belongs to root or to this user",
                                          TRUE);
   sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, sandbox_profile_get_proc (profile));
+  sandbox_bubblewrap_probe_look_at_tls (self);
 
   return self;
 }

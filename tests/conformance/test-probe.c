@@ -726,6 +726,10 @@ test_report (Place        *self,
     }
   g_assert_nonnull (strstr (sandbox_report_step_get_evidence (find_step (report, "bwrap-version")), "bubblewrap "));
 
+  /* That is for this program, not for its sandboxes. */
+  g_assert_true (sandbox_report_step_get_ok (find_step (report, "tls")) == g_tls_backend_supports_tls (g_tls_backend_get_default ()));
+  g_assert_nonnull (strstr (sandbox_report_step_get_evidence (find_step (report, "tls")), "TLS backend"));
+
   again = sandbox_backend_probe (backend, NULL, NULL, &error);
   g_assert_no_error (error);
   g_assert_true (again == report);

@@ -51,6 +51,8 @@ static const HostFile host[] = {
   LINK ("/etc/resolv.conf", "../run/resolver/stub.conf"),
   DIRECTORY ("/etc/ssl/certs"),
   DIRECTORY ("/etc/java-17-openjdk"),
+  DIRECTORY ("/etc/fonts"),
+  FILE_AT ("/etc/ssl/openssl.cnf"),
   FILE_AT ("/etc/services"),
   FILE_AT ("/etc/shadow"),
   DIRECTORY ("/etc/secrets"),

@@ -422,6 +422,8 @@ test_explain (void)
     { "/etc/passwd", "made for the sandbox|no account", "made for the sandbox|no account", "is not there" },
     { "/etc/shadow", "is not there|“/etc” is made", "“/etc/shadow” of the host|every user|is hidden", "is not there" },
     { "/etc/ssl/certs/a.pem", "certificates|not change", "“/etc/ssl/certs/a.pem” of the host", "is not there" },
+    { "/etc/fonts/fonts.conf", "“/etc/fonts/fonts.conf” of the host", "of the host", "is not there" },
+    { "/etc/java-17-openjdk/security", "“/etc/java-17-openjdk/security” of the host|not change", "“/etc/java-17-openjdk/security” of the host", "is not there" },
     { "/etc/ssl/private", "is not there", "every user", "is not there" },
     { "/etc/resolv.conf", "for sessions that have its network", "of the host", "is not there" },
     { "/opt/tool", "is not there", "“/opt/tool” of the host|not change", "is not there" },
