@@ -225,10 +225,12 @@ test_minimal (void)
   g_assert_cmpstr (text, ==,
                    "\n--symlink usr/bin /bin" KERNEL_DEV
                    "\n--dir /etc\n--ro-bind-try /etc/alternatives /etc/alternatives"
+                   "\n--ro-bind-try /etc/fonts /etc/fonts"
                    "\n--perms 0444\n--file 8 /etc/group\n--perms 0444\n--file 9 /etc/hosts"
                    "\n--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache\n--symlink /usr/share/zoneinfo/Etc/UTC /etc/localtime"
                    "\n--perms 0444\n--file 10 /etc/nsswitch.conf\n--perms 0444\n--file 7 /etc/passwd"
                    "\n--ro-bind-try /etc/ssl/certs /etc/ssl/certs"
+                   "\n--ro-bind-try /etc/ssl/openssl.cnf /etc/ssl/openssl.cnf"
                    "\n--symlink usr/lib /lib\n--symlink usr/lib64 /lib64\n--proc /proc" KERNEL_RUN
                    "\n--symlink usr/sbin /sbin" KERNEL_TMP "\n--ro-bind /usr /usr\n--bind-fd 11 /workspace" SEALS);
 }
@@ -775,6 +777,45 @@ test_namespaces (void)
     }
 }
 
+static void
+test_set_user_id (void)
+{
+  static const char *const          secrets[] = { "/proc/kcore", "/proc/keys", NULL };
+  const SandboxBubblewrapNamespaces namespaces = { .guest_uid = 7, .guest_gid = 8, .set_user_id = TRUE };
+  g_auto (Request) request;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+  g_autoptr (SandboxBubblewrapPlan) without = NULL;
+  g_autoptr (GBytes) arguments = NULL;
+  g_autofree char *text = NULL;
+  g_autofree char *text_without = NULL;
+  gsize            size = 0;
+  const char      *data = NULL;
+
+  g_test_summary ("A set-user-ID bwrap is asked for no capability and no size, and a procfs that nobody else shuts is read-only");
+
+  request_init (&request, SANDBOX_VIEW_MINIMAL);
+  request.input.seal_proc = TRUE;
+  request.input.proc_secrets = secrets;
+  plan = request_plan (&request);
+  arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
+  data = g_bytes_get_data (arguments, &size);
+  for (const char *at = data; at < data + size; at += strlen (at) + 1)
+    {
+      g_assert_cmpstr (at, !=, "--cap-add");
+      g_assert_cmpstr (at, !=, "--size");
+    }
+  text = plan_to_text (plan);
+  assert_has (text, "--ro-bind /dev/null /proc/kcore");
+  assert_has (text, "--ro-bind /dev/null /proc/keys");
+  g_assert_nonnull (strstr (strstr (text, "--ro-bind /dev/null /proc/keys"), "--remount-ro /proc\n"));
+
+  request.input.proc = SANDBOX_PROC_MODE_NONE;
+  without = request_plan (&request);
+  text_without = plan_to_text (without);
+  assert_has_not (text_without, "/proc/k");
+  assert_has_not (text_without, "--remount-ro /proc");
+}
+
 /* What sandbox_profile_explain () must say of a step. */
 static const char *
 get_explanation (const SandboxBubblewrapStep *step)
@@ -980,6 +1021,7 @@ main (int    argc,
   g_test_add_func ("/bubblewrap-plan/proc", test_proc);
   g_test_add_func ("/bubblewrap-plan/limits", test_limits);
   g_test_add_func ("/bubblewrap-plan/namespaces", test_namespaces);
+  g_test_add_func ("/bubblewrap-plan/set-user-id", test_set_user_id);
   g_test_add_func ("/bubblewrap-plan/explain", test_explain);
   g_test_add_func ("/bubblewrap-plan/rules", test_rules);
   g_test_add_func ("/bubblewrap-plan/rules-of-mounts", test_rules_of_mounts);
