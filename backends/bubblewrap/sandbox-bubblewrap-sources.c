@@ -36,6 +36,7 @@ void
 sandbox_bubblewrap_sources_free (SandboxBubblewrapSources *self)
 {
   g_array_unref (self->mounts);
+  g_clear_pointer (&self->host_mounts, g_ptr_array_unref);
   g_strfreev (self->settings);
   g_strfreev (self->secrets);
   g_strfreev (self->proc_secrets);
@@ -97,14 +98,90 @@ sandbox_bubblewrap_source_is_reachable (const char                *path,
   return TRUE;
 }
 
+/* ---- What is mounted on this host -------------------------------------------------------------------------------- */
+
+typedef struct
+{
+  char    *device; /* number of the file system */
+  char    *root;   /* which directory of it */
+  char    *target; /* is mounted here */
+  gboolean is_proc;
+} SandboxBubblewrapHostMount;
+
+static void
+sandbox_bubblewrap_host_mount_free (gpointer data)
+{
+  SandboxBubblewrapHostMount *mount = data;
+
+  g_free (mount->device);
+  g_free (mount->root);
+  g_free (mount->target);
+  g_free (mount);
+}
+
+/* In the order in which they were made: of several at one place the last counts. */
+static GPtrArray *
+sandbox_bubblewrap_sources_read_mounts (GError **error)
+{
+  g_autoptr (GPtrArray) mounts = g_ptr_array_new_with_free_func (sandbox_bubblewrap_host_mount_free);
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+
+  if (!g_file_get_contents ("/proc/self/mountinfo", &text, NULL, NULL))
+    {
+      sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_UNAVAILABLE, "/proc/self/mountinfo", "cannot be read");
+      return NULL;
+    }
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      g_auto (GStrv) words = g_strsplit (lines[i], " ", -1);
+      const char                 *type = strstr (lines[i], " - ");
+      SandboxBubblewrapHostMount *mount = NULL;
+
+      if (g_strv_length (words) < 7 || type == NULL)
+        continue;
+      mount = g_new (SandboxBubblewrapHostMount, 1);
+      mount->device = g_strdup (words[2]);
+      mount->root = g_strcompress (words[3]);
+      mount->target = g_strcompress (words[4]);
+      mount->is_proc = g_str_has_prefix (type + 3, "proc ");
+      g_ptr_array_add (mounts, mount);
+    }
+
+  return g_steal_pointer (&mounts);
+}
+
+/* Where @path, which has no link in it, is in its file system, and in which. */
+static char *
+sandbox_bubblewrap_sources_locate (SandboxBubblewrapSources *self,
+                                   const char               *path,
+                                   const char              **device)
+{
+  const SandboxBubblewrapHostMount *best = NULL;
+
+  for (guint i = 0; i < self->host_mounts->len; i++)
+    {
+      const SandboxBubblewrapHostMount *mount = self->host_mounts->pdata[i];
+
+      if (sandbox_bubblewrap_plan_is_within (path, mount->target) &&
+          (best == NULL || strlen (mount->target) >= strlen (best->target)))
+        best = mount;
+    }
+  if (best == NULL)
+    return NULL;
+  *device = best->device;
+
+  return g_build_filename (best->root, path + strlen (best->target), NULL);
+}
+
 /* A procfs shows the processes of the host, wherever it is mounted; a bind takes what is mounted below along. */
 static gboolean
-sandbox_bubblewrap_source_check_proc (const char *path,
-                                      int         fd,
-                                      GError    **error)
+sandbox_bubblewrap_source_check_proc (SandboxBubblewrapSources *self,
+                                      const char               *path,
+                                      int                       fd,
+                                      GError                  **error)
 {
-  g_autofree char *mounts = NULL;
-  g_auto (GStrv) lines = NULL;
   struct statfs info;
 
   if (fstatfs (fd, &info) < 0)
@@ -112,23 +189,61 @@ sandbox_bubblewrap_source_check_proc (const char *path,
   if (info.f_type == PROC_SUPER_MAGIC)
     return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "is of the host's procfs");
 
-  if (!g_file_get_contents ("/proc/self/mountinfo", &mounts, NULL, NULL))
-    return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_UNAVAILABLE, "/proc/self/mountinfo", "cannot be read");
-  lines = g_strsplit (mounts, "\n", -1);
-  for (guint i = 0; lines[i] != NULL; i++)
+  for (guint i = 0; i < self->host_mounts->len; i++)
     {
-      g_auto (GStrv) words = g_strsplit (lines[i], " ", -1);
-      g_autofree char *target = NULL;
-      const char      *type = strstr (lines[i], " - ");
+      const SandboxBubblewrapHostMount *mount = self->host_mounts->pdata[i];
 
-      if (g_strv_length (words) < 7 || type == NULL || !g_str_has_prefix (type + 3, "proc "))
-        continue;
-      target = g_strcompress (words[4]);
-      if (sandbox_bubblewrap_plan_is_within (target, path))
+      if (mount->is_proc && sandbox_bubblewrap_plan_is_within (mount->target, path))
         return sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path, "has a procfs of the host below it");
     }
 
   return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_source_is_same_tree (const char *device,
+                                        const char *place,
+                                        const char *other_device,
+                                        const char *other,
+                                        gboolean    may_be_inside)
+{
+  return g_str_equal (device, other_device) &&
+         (sandbox_bubblewrap_plan_is_within (other, place) ||
+          (!may_be_inside && sandbox_bubblewrap_plan_is_within (place, other)));
+}
+
+/* Whether @path shows the state directory by another name, because the same directory is mounted there or below. By
+ * its own name it is refused, or hidden. @may_be_inside: a workspace, which may be in the state directory. */
+static gboolean
+sandbox_bubblewrap_sources_check_alias (SandboxBubblewrapSources *self,
+                                        const char               *path,
+                                        gboolean                  may_be_inside,
+                                        GError                  **error)
+{
+  const char      *state = self->state_directory;
+  const char      *state_device = NULL;
+  const char      *device = NULL;
+  g_autofree char *state_place = state != NULL ? sandbox_bubblewrap_sources_locate (self, state, &state_device) : NULL;
+  g_autofree char *place = sandbox_bubblewrap_sources_locate (self, path, &device);
+  gboolean         is_shown = FALSE;
+
+  if (state_place == NULL || place == NULL)
+    return TRUE;
+
+  if (!sandbox_bubblewrap_plan_is_within (state, path) && !sandbox_bubblewrap_plan_is_within (path, state))
+    is_shown = sandbox_bubblewrap_source_is_same_tree (device, place, state_device, state_place, may_be_inside);
+  for (guint i = 0; !is_shown && i < self->host_mounts->len; i++)
+    {
+      const SandboxBubblewrapHostMount *mount = self->host_mounts->pdata[i];
+
+      is_shown = sandbox_bubblewrap_plan_is_within (mount->target, path) &&
+                 !sandbox_bubblewrap_plan_is_within (state, mount->target) &&
+                 !sandbox_bubblewrap_plan_is_within (mount->target, state) &&
+                 sandbox_bubblewrap_source_is_same_tree (mount->device, mount->root, state_device, state_place, FALSE);
+    }
+
+  return !is_shown || sandbox_bubblewrap_source_fail (error, SANDBOX_ERROR_INVALID, path,
+                                                      "shows the state directory, which is mounted there by another name");
 }
 
 /* Neither shows the other. */
@@ -253,11 +368,12 @@ sandbox_bubblewrap_sources_add (SandboxBubblewrapSources  *self,
     return TRUE;
 
   if (!sandbox_bubblewrap_source_open (source, path, &info, error) ||
-      !sandbox_bubblewrap_source_check_proc (source->path, source->fd, error) ||
+      !sandbox_bubblewrap_source_check_proc (self, source->path, source->fd, error) ||
       !sandbox_bubblewrap_source_check_apart (source->path, self->state_directory,
                                               "shows the state directory, or is in it", error) ||
       !sandbox_bubblewrap_source_check_apart (source->path, SANDBOX_BUBBLEWRAP_CLAIMS,
-                                              "shows what this library keeps for all sessions", error))
+                                              "shows what this library keeps for all sessions", error) ||
+      !sandbox_bubblewrap_sources_check_alias (self, source->path, FALSE, error))
     return FALSE;
 
   return geteuid () != 0 || (identity != NULL && identity->uid == G_MAXUINT) ||
@@ -301,7 +417,8 @@ sandbox_bubblewrap_sources_check_workspace (SandboxBubblewrapSources *self,
       sandbox_bubblewrap_source_fail (error, sandbox_bubblewrap_source_get_code (errno), workspace_path, "cannot be opened");
       return FALSE;
     }
-  if (!sandbox_bubblewrap_source_check_proc (workspace, fd, error))
+  if (!sandbox_bubblewrap_source_check_proc (self, workspace, fd, error) ||
+      !sandbox_bubblewrap_sources_check_alias (self, workspace, TRUE, error))
     return FALSE;
 
   /* A host that is root would hand over what all sandboxes, and the host, run. */
@@ -362,8 +479,9 @@ sandbox_bubblewrap_sources_check_writable (SandboxBubblewrapSources *self,
 
 /* What the view shows of the host. */
 static gboolean
-sandbox_bubblewrap_sources_check_view (SandboxView view,
-                                       GError    **error)
+sandbox_bubblewrap_sources_check_view (SandboxBubblewrapSources *self,
+                                       SandboxView               view,
+                                       GError                  **error)
 {
   const char *const *roots = sandbox_bubblewrap_plan_get_roots (view);
 
@@ -372,7 +490,8 @@ sandbox_bubblewrap_sources_check_view (SandboxView view,
       g_autofree char *root = realpath (roots[i], NULL);
       g_auto (SandboxBubblewrapFd) fd = root != NULL ? open (root, O_PATH | O_CLOEXEC) : -1;
 
-      if (fd >= 0 && !sandbox_bubblewrap_source_check_proc (root, fd, error))
+      if (fd >= 0 && (!sandbox_bubblewrap_source_check_proc (self, root, fd, error) ||
+                      !sandbox_bubblewrap_sources_check_alias (self, root, FALSE, error)))
         return FALSE;
     }
 
@@ -546,7 +665,8 @@ sandbox_bubblewrap_sources_new (SandboxProfile            *profile,
   if (identity == NULL && geteuid () == 0 && sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST)
     sandbox_bubblewrap_sources_seal_proc (self);
 
-  if (!sandbox_bubblewrap_sources_check_view (sandbox_profile_get_view (profile), error) ||
+  self->host_mounts = sandbox_bubblewrap_sources_read_mounts (error);
+  if (self->host_mounts == NULL || !sandbox_bubblewrap_sources_check_view (self, sandbox_profile_get_view (profile), error) ||
       (workspace_path != NULL && !sandbox_bubblewrap_sources_check_workspace (self, workspace_path, error)))
     return NULL;
 

@@ -11,13 +11,14 @@ G_BEGIN_DECLS
 /* What a profile and its view take of the host: found and opened once, when a session is created. */
 typedef struct
 {
-  GArray  *mounts;          /* of SandboxBubblewrapSource, one for each mount of the profile */
-  char    *state_directory; /* resolved; NULL for none */
-  char    *resolver;        /* where /etc/resolv.conf really is; NULL for nowhere */
-  char   **settings;        /* in /etc, for the minimal view */
-  char   **secrets;         /* in /etc, for the system view */
-  gboolean seal_proc;       /* /proc is read-only */
-  char   **proc_secrets;    /* and this is hidden there */
+  GArray    *mounts;          /* of SandboxBubblewrapSource, one for each mount of the profile */
+  GPtrArray *host_mounts;     /* what was mounted where when this was made */
+  char      *state_directory; /* resolved; NULL for none */
+  char      *resolver;        /* where /etc/resolv.conf really is; NULL for nowhere */
+  char     **settings;        /* in /etc, for the minimal view */
+  char     **secrets;         /* in /etc, for the system view */
+  gboolean   seal_proc;       /* /proc is read-only */
+  char     **proc_secrets;    /* and this is hidden there */
 } SandboxBubblewrapSources;
 
 typedef struct

@@ -570,6 +570,97 @@ test_state_directory (TestSandbox  *self,
   test_remove_tree (top);
 }
 
+static void
+bind_at (const char *source,
+         const char *target)
+{
+  g_assert_cmpint (g_mkdir_with_parents (target, 0755), ==, 0);
+  g_assert_cmpint (mount (source, target, NULL, MS_BIND, NULL), ==, 0);
+}
+
+static void
+test_root_state_alias (TestSandbox  *self,
+                       gconstpointer unused)
+{
+  g_autofree char *top = NULL;
+  g_autofree char *state = NULL;
+  g_autofree char *sessions = NULL;
+  g_autofree char *outer = NULL;
+  g_autofree char *above = NULL;
+  g_autofree char *inner = NULL;
+  g_autofree char *below = NULL;
+  g_autofree char *holder = NULL;
+  g_autofree char *free_place = NULL;
+  g_autoptr (SandboxProfile) good = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) system = new_profile (SANDBOX_VIEW_SYSTEM);
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Case 1: the state directory is not shown by another name either, at which it, what is above it or what is in it is mounted");
+
+  if (!g_test_subprocess ())
+    {
+      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+      g_test_trap_assert_passed ();
+      return;
+    }
+
+  g_assert_cmpint (unshare (CLONE_NEWNS), ==, 0);
+  g_assert_cmpint (mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), ==, 0);
+  top = g_dir_make_tmp ("sandbox-alias-XXXXXX", &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (chmod (top, 0755), ==, 0);
+  g_assert_cmpint (mount ("none", top, "tmpfs", 0, "mode=0755"), ==, 0);
+  outer = g_build_filename (top, "outer", NULL);
+  state = g_build_filename (outer, "state-directory", NULL);
+  sessions = g_build_filename (state, "bubblewrap", "sessions", NULL);
+  above = g_build_filename (top, "above", NULL);
+  inner = g_build_filename (top, "inner", NULL);
+  holder = g_build_filename (top, "holder", NULL);
+  below = g_build_filename (holder, "deep", "below", NULL);
+  free_place = g_build_filename (top, "free", NULL);
+  g_assert_cmpint (g_mkdir_with_parents (outer, 0755), ==, 0);
+  g_assert_cmpint (g_mkdir_with_parents (sessions, 0700), ==, 0);
+  g_assert_cmpint (g_mkdir_with_parents (free_place, 0755), ==, 0);
+  bind_at (outer, above);
+  bind_at (sessions, inner);
+  bind_at (state, below);
+  g_clear_object (&self->backend);
+  self->backend = sandbox_registry_create_backend (self->registry, "bubblewrap", state, &error);
+  g_assert_no_error (error);
+
+  {
+    const char *const sources[] = { above, inner, below, holder };
+
+    for (guint i = 0; i < G_N_ELEMENTS (sources); i++)
+      {
+        g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+        test_add_mount (profile, sources[i], "/srv/x", SANDBOX_MOUNT_MODE_READ_ONLY);
+        test_assert_refused (self, profile, SANDBOX_ERROR_INVALID, "by another name");
+      }
+  }
+  {
+    const char *const workspaces[] = { above, holder };
+
+    for (guint i = 0; i < G_N_ELEMENTS (workspaces); i++)
+      {
+        handle = test_create (self->backend, workspaces[i], &error);
+        g_assert_null (handle);
+        g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+        g_assert_nonnull (strstr (error->message, "by another name"));
+        g_clear_error (&error);
+      }
+  }
+
+  test_add_mount (good, free_place, "/srv/x", SANDBOX_MOUNT_MODE_READ_ONLY);
+  test_use_profile (self, good);
+  test_use_profile (self, system);
+  g_assert_cmpint (mount ("none", "/opt", "tmpfs", 0, "mode=0755"), ==, 0);
+  bind_at (outer, "/opt/other");
+  test_assert_refused (self, system, SANDBOX_ERROR_INVALID, "by another name");
+}
+
 /* ---- The workspace ---- */
 
 static void
@@ -995,6 +1086,7 @@ main (int    argc,
     {
       ADD ("root/unreadable-source", test_root_unreadable_source);
       ADD ("root/owned-source", test_root_owned_source);
+      ADD ("root/state-alias", test_root_state_alias);
       ADD ("root/without-fresh-proc", test_root_without_fresh_proc);
     }
 
