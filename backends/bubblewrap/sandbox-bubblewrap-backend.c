@@ -194,7 +194,6 @@ sandbox_bubblewrap_backend_check (SandboxRestrictions   required,
                                   GError              **error)
 {
   return sandbox_bubblewrap_restrictions_check (required, profile, policy, error) &&
-         sandbox_bubblewrap_restrictions_check_built (profile, error) &&
          (policy == NULL || sandbox_bubblewrap_driver_check_policy (policy, error));
 }
 

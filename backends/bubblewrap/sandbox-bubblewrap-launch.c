@@ -35,6 +35,7 @@ struct _SandboxBubblewrapLaunch
   SandboxBubblewrapIdentity *identity;
   SandboxBubblewrapManner    manner;
   gboolean                   set_user_id;
+  SandboxFilter              filter;
   SandboxBubblewrapBind      workspace_bind;
   char                      *workspace_target;
   gboolean                   workspace_read_only;
@@ -434,6 +435,7 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   self->workspace = g_object_ref (workspace);
   self->workspace_target = g_strdup (sandbox_profile_get_workspace_target (profile));
   self->workspace_read_only = sandbox_profile_get_workspace_read_only (profile);
+  self->filter = sandbox_profile_get_filter (profile);
   self->manner = *manner;
 
   if (!sandbox_bubblewrap_launch_check_proc (error) ||
@@ -697,6 +699,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
       if (self->identity->uid != G_MAXUINT)
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);
+      sandbox_agent_channel_set_filter (channel, self->filter);
       for (guint i = 0; i < self->rules->len; i++)
         {
           const SandboxBubblewrapRule *rule = &g_array_index (self->rules, SandboxBubblewrapRule, i);

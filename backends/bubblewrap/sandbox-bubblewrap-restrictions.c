@@ -78,15 +78,3 @@ sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
 
   return FALSE;
 }
-
-gboolean
-sandbox_bubblewrap_restrictions_check_built (SandboxProfile *profile,
-                                             GError        **error)
-{
-  if (sandbox_profile_get_filter (profile) == SANDBOX_FILTER_DEFAULT)
-    return TRUE;
-
-  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "Bubblewrap has nothing but the default for “filter” of a profile");
-
-  return FALSE;
-}

@@ -15,8 +15,4 @@ gboolean sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
                                                 SandboxNetworkPolicy *policy,
                                                 GError              **error);
 
-/* Whether @profile wants nothing that is not built here. */
-gboolean sandbox_bubblewrap_restrictions_check_built (SandboxProfile *profile,
-                                                      GError        **error);
-
 G_END_DECLS

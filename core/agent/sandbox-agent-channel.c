@@ -42,6 +42,7 @@ struct _SandboxAgentChannel
 
   int                      socket_fd; /* like the pidfd and what it says, gone in a forked child */
   SandboxAgentChannelFlags flags;
+  SandboxFilter            filter;
   char                    *workspace_target;
   guint64                  workspace_device;
   guint64                  workspace_inode;
@@ -426,6 +427,25 @@ sandbox_agent_channel_add_rule (SandboxAgentChannel *self,
 }
 
 /**
+ * sandbox_agent_channel_set_filter:
+ * @self: a channel
+ * @filter: which system calls commands can make
+ *
+ * Sets the filter of commands; without, it is %SANDBOX_FILTER_DEFAULT.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_set_filter (SandboxAgentChannel *self,
+                                  SandboxFilter        filter)
+{
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (filter >= SANDBOX_FILTER_DEFAULT && filter <= SANDBOX_FILTER_DEBUGGER);
+
+  self->filter = filter;
+}
+
+/**
  * sandbox_agent_channel_set_owner:
  * @self: a channel
  * @uid: the uid of the commands on the host
@@ -496,7 +516,7 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SETUP };
   gsize              size = 0;
 
-  filter = sandbox_agent_filter_get ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0, error);
+  filter = sandbox_agent_filter_get (self->filter, (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0, error);
   if (filter == NULL)
     return FALSE;
 

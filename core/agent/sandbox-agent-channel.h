@@ -7,6 +7,7 @@
 
 #include <gio/gio.h>
 #include "sandbox-agent-group.h"
+#include "sandbox-filter.h"
 #include "sandbox-version-macros.h"
 
 G_BEGIN_DECLS
@@ -113,6 +114,9 @@ SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_add_rule (SandboxAgentChannel *self,
                                      const char          *path,
                                      SandboxAgentAccess   access);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_set_filter (SandboxAgentChannel *self,
+                                       SandboxFilter        filter);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_set_owner (SandboxAgentChannel *self,
                                       guint                uid,

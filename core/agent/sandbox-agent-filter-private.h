@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include <glib.h>
+#include "sandbox-filter.h"
 
 G_BEGIN_DECLS
 
 /* The system call filter of a command: what its programs do not need and the kernel would be exposed by.
  * Struct sock_filter after struct sock_filter, as the agent takes it. With @forbid_set_id nothing can be
  * made set-user-ID or set-group-ID: for files that others on the host can run. */
-GBytes *sandbox_agent_filter_get (gboolean forbid_set_id,
-                                  GError **error);
+GBytes *sandbox_agent_filter_get (SandboxFilter kind,
+                                  gboolean      forbid_set_id,
+                                  GError      **error);
+
+/* The same for the architecture of an AUDIT_ARCH_… number. */
+GBytes *sandbox_agent_filter_compile (SandboxFilter kind,
+                                      gboolean      forbid_set_id,
+                                      guint32       architecture,
+                                      GError      **error);
 
 G_END_DECLS

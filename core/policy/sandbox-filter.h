@@ -18,6 +18,25 @@ G_BEGIN_DECLS
  *
  * Which system calls commands can make.
  *
+ * The default filter denies what reaches beyond a sandbox or has been a way out of one before: namespaces and mounts, keys,
+ * other processes' memory, tracing, BPF, performance events, files by handle, memory policies, modules and clocks, terminal
+ * injection, personalities, and sockets other than local ones, those of the internet and the routing part of netlink. For
+ * `io_uring`, `clone3`, the newer mount calls, `memfd_secret`, and whatever is newer than this library, programs get the
+ * answer of a kernel that has none. Calls of another architecture are the end of the process.
+ *
+ * The debugger filter allows `ptrace`, `process_vm_readv`, `process_vm_writev`, `kcmp`, and a personality without address
+ * randomisation again.
+ *
+ * The strict filter allows some 230 calls and denies all others, within the rules of the default one. git, gcc, make,
+ * Python with threads and processes, Perl, SQLite, Node, Java, GnuPG and the usual tools run with it. What does not work:
+ *
+ * - changing priorities and processors: `nice`, `renice`, `ionice`, `chrt`, `taskset`, `os.nice ()`, `os.sched_setaffinity ()`
+ *   (a program that is to be run by `nice` runs, with a warning)
+ * - setting limits other than that of core dumps: `ulimit`, `prlimit`, `resource.setrlimit ()`
+ * - changing users, even to the same one: `setpriv`, `os.setuid ()`; the effective ids can be set
+ * - `setarch`, and everything else that asks for or sets a personality
+ * - programs that insist on the kernel's asynchronous I/O (libaio) or on POSIX message queues
+ *
  * Since: 1.0
  */
 typedef enum

@@ -80,6 +80,90 @@ test_streams (TestSandbox  *self,
     }
 }
 
+/* ---- The filter ---- */
+
+static void
+test_use_filter (TestSandbox  *self,
+                 SandboxFilter filter)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  sandbox_profile_set_filter (profile, filter);
+  test_use_profile (self, profile);
+}
+
+static void
+test_strict_breaks (TestSandbox  *self,
+                    gconstpointer unused)
+{
+  static const char *const scripts[] = {
+    "nice -n 5 true 2>&1",
+    "renice 5 $$ 2>&1 >/dev/null",
+    "ionice -c 3 true 2>&1",
+    "chrt -b 0 true 2>&1",
+    "taskset -p 1 $$ 2>&1 >/dev/null",
+    "ulimit -n 64 2>&1",
+    "prlimit --nofile=64 true 2>&1",
+    "python3 -c 'import os; os.nice (1)' 2>&1",
+    "python3 -c 'import os; os.sched_setaffinity (0, os.sched_getaffinity (0))' 2>&1",
+    "python3 -c 'import resource as r; r.setrlimit (r.RLIMIT_NOFILE, (64, 64))' 2>&1",
+    "python3 -c 'import os; os.setuid (os.getuid ())' 2>&1",
+    "python3 -c 'import ctypes; assert ctypes.CDLL (None).personality (0) == 0' 2>&1",
+  };
+  static const char *const works[] = {
+    "ulimit -c 0 2>&1",
+    "ulimit -a >/dev/null 2>&1 || echo no",
+    "python3 -c 'import os; os.seteuid (os.getuid ())' 2>&1",
+    "python3 -c 'import os; os.sched_getaffinity (0); os.getpriority (0, 0)' 2>&1",
+    "gpg --version >/dev/null 2>&1 || echo no",
+    "printf 'a:\\n\\t@true\\n' | make -s -f - 2>&1",
+    "getent ahosts localhost >/dev/null 2>&1 || echo no",
+  };
+
+  g_test_summary ("What the manual says that the strict filter breaks does break, works with the others, and what is beside it works with all");
+
+  for (guint i = 0; i < 3; i++)
+    {
+      test_use_filter (self, (SandboxFilter) i);
+      for (guint j = 0; j < G_N_ELEMENTS (works); j++)
+        test_assert_sh (self, works[j], "");
+      for (guint j = 0; j < G_N_ELEMENTS (scripts); j++)
+        {
+          g_autofree char *script = g_strconcat (scripts[j], "; true", NULL);
+          g_autofree char *text = test_sh (self, script);
+
+          if ((text[0] != '\0') != (i == SANDBOX_FILTER_STRICT))
+            g_error ("filter %u, %s: “%s”", i, scripts[j], text);
+        }
+    }
+}
+
+static void
+test_tracing (TestSandbox  *self,
+              gconstpointer unused)
+{
+  /* A child that asks to be traced: EPERM without a debugger's filter. Its addresses are not random then. */
+  static const char *const trace = "python3 -c 'import ctypes, os; c = ctypes.CDLL (None, use_errno=True); print (c.ptrace (0, 0, 0, 0), os.strerror (ctypes.get_errno ()))'";
+  static const char *const maps = "setarch -R grep -c 'stack' /proc/self/maps 2>/dev/null || echo refused";
+
+  g_test_summary ("Case 18: commands trace each other with the debugger filter only, and never what is not theirs");
+
+  for (guint i = 0; i < 3; i++)
+    {
+      const gboolean is_debugger = i == SANDBOX_FILTER_DEBUGGER;
+
+      test_use_filter (self, (SandboxFilter) i);
+      test_assert_sh (self, trace, is_debugger ? "0 Success\n" : "-1 Operation not permitted\n");
+      test_assert_sh (self, maps, is_debugger ? "1\n" : "refused\n");
+      if (g_file_test ("/usr/bin/gdb", G_FILE_TEST_IS_EXECUTABLE))
+        test_assert_sh (self, "gdb -q -batch -ex 'break exit' -ex run -ex 'print 6 * 7' --args /usr/bin/true 2>&1 | grep -c 'Breakpoint 1, '; true", is_debugger ? "1\n" : "0\n");
+      if (g_file_test ("/usr/bin/strace", G_FILE_TEST_IS_EXECUTABLE))
+        test_assert_sh (self, "strace -f sh -c 'true; true' 2>&1 | grep -c execve; true", is_debugger ? "1\n" : "0\n");
+      /* Process 1 has another identity to the kernel, whatever the filter allows. */
+      test_assert_sh (self, "python3 -c 'import ctypes; print (ctypes.CDLL (None).ptrace (16, 1, 0, 0))'", "-1\n");
+    }
+}
+
 int
 main (int    argc,
       char **argv)
@@ -89,6 +173,8 @@ main (int    argc,
   g_test_add ("/layers/signals", TestSandbox, NULL, NULL, test_signals, test_sandbox_tear_down);
   g_test_add ("/layers/abstract-sockets", TestSandbox, NULL, NULL, test_abstract_sockets, test_sandbox_tear_down);
   g_test_add ("/layers/streams", TestSandbox, NULL, test_profile_set_up, test_streams, test_profile_tear_down);
+  g_test_add ("/layers/strict-breaks", TestSandbox, NULL, test_profile_set_up, test_strict_breaks, test_profile_tear_down);
+  g_test_add ("/layers/tracing", TestSandbox, NULL, test_profile_set_up, test_tracing, test_profile_tear_down);
 
   return g_test_run ();
 }
