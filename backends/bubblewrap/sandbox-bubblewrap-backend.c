@@ -341,6 +341,16 @@ sandbox_bubblewrap_backend_check_limits (SandboxBubblewrapBackend *self,
   return sandbox_agent_driver_check_limits (limits, group, error);
 }
 
+/* What a session would find out by the open program. */
+static gboolean
+sandbox_bubblewrap_backend_uses_set_user_id (const char     *executable,
+                                             SandboxProfile *profile)
+{
+  GStatBuf info;
+
+  return sandbox_profile_get_launcher_uid (profile) != -1 && g_stat (executable, &info) == 0 && (info.st_mode & S_ISUID) != 0;
+}
+
 static char *
 sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
                                  SandboxCommand       *command,
@@ -361,8 +371,9 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   g_autoptr (SandboxBubblewrapPlan) plan = NULL;
   g_autoptr (GBytes) arguments = NULL;
   g_auto (GStrv) environment = NULL;
-  g_autofree char *executable = NULL;
+  g_autofree char *executable = sandbox_bubblewrap_backend_dup_executable (self);
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
+  gboolean         is_mapped = FALSE;
 
   if (!sandbox_bubblewrap_backend_check (required, profile, policy, error) ||
       !sandbox_bubblewrap_backend_check_limits (self, sandbox_profile_get_limits (profile), error) ||
@@ -382,15 +393,18 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
                                             manner.bind, error);
   if (sources == NULL)
     return NULL;
+  namespaces.set_user_id = sandbox_bubblewrap_backend_uses_set_user_id (executable, profile);
+  if (namespaces.set_user_id)
+    sandbox_bubblewrap_sources_seal_proc (sources);
+  is_mapped = geteuid () == 0 && !namespaces.set_user_id && sandbox_profile_get_identity (profile) != SANDBOX_IDENTITY_HOST;
   plan = sandbox_bubblewrap_sources_plan (sources, profile, manner.proc, namespaces.share_network,
-                                          geteuid () == 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner.bind,
+                                          is_mapped ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : manner.bind,
                                           workspace_path != NULL ? workspace_path : MANAGED, error);
   if (plan == NULL)
     return NULL;
 
   arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
   environment = sandbox_bubblewrap_driver_make_environment (profile);
-  executable = sandbox_bubblewrap_backend_dup_executable (self);
 
   return sandbox_bubblewrap_plan_to_json (plan, executable, arguments, command, (const char *const *) environment,
                                           profile, namespaces.share_network);

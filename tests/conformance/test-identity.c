@@ -466,6 +466,23 @@ probe_gap (SandboxBackend *backend,
   return g_strjoinv ("\n", (char **) gaps);
 }
 
+static char *
+plan (TestSandbox    *self,
+      SandboxProfile *profile)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("true", NULL);
+  g_autoptr (GError) error = NULL;
+  char *text = NULL;
+
+  sandbox_create_options_set_profile (options, profile);
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  text = sandbox_backend_plan (self->backend, command, options, &error);
+  g_assert_no_error (error);
+
+  return text;
+}
+
 static void
 test_asked_unprivileged (TestSandbox  *self,
                          gconstpointer unused)
@@ -620,6 +637,13 @@ test_asked_root (TestSandbox  *self,
   g_assert_nonnull (gap);
   g_assert_nonnull (strstr (gap, "counts neither processes"));
 
+  {
+    g_autofree char *planned = plan (self, profile);
+
+    g_assert_nonnull (strstr (planned, "\"host\" : \"caller\""));
+    g_assert_true (g_regex_match_simple ("\"--remount-ro\",\\s*\"/proc\"", planned, 0, 0));
+  }
+
   /* Not one file of /proc opens for writing, and what only root reads there is empty of words. */
   told = test_sh (self, "for file in $(find /proc -maxdepth 8 -type f ! -path '/proc/[0-9]*' -perm /222); do true 2>/dev/null >>$file && echo written $file; done;"
                         "for file in $(find /proc -maxdepth 1 -type f ! -perm /004); do true 2>/dev/null <$file && echo read $file; done;"
@@ -698,6 +722,12 @@ test_set_user_id (TestSandbox  *self,
   g_assert_cmpstr (told, ==,
                    "CapAmb: 0000000000000000 CapBnd: 0000000000000000 CapEff: 0000000000000000 CapInh: 0000000000000000 "
                    "CapPrm: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ");
+  g_free (g_steal_pointer (&told));
+
+  told = plan (self, profile);
+  g_assert_null (strstr (told, "\"--cap-add\""));
+  g_assert_null (strstr (told, "\"--size\""));
+  g_assert_nonnull (strstr (told, "\"host\" : \"launcher\""));
 
   mounts = G_LIST_STORE (sandbox_profile_get_mounts (profile));
   sandbox_profile_add_mount (profile, protection);
