@@ -248,8 +248,12 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
   const char *const argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "version", NULL };
   g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
   g_autoptr (SandboxSession) session = NULL;
-  GError *error = NULL;
+  SandboxLimits *limits = sandbox_profile_get_limits (trial->profile);
+  GError        *error = NULL;
 
+  /* That a control group can be entered, and that the sandbox fits in there, is proved too. */
+  if (!sandbox_agent_driver_check_limits (limits, NULL, NULL))
+    sandbox_command_set_limits (command, limits);
   trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy, trial->required,
                                                  trial->control_group);
   session = sandbox_session_new_for_driver (trial->driver, &error);

@@ -253,6 +253,17 @@ sandbox_control_group_collect (SandboxControlGroup *self)
 
 /* ---- The delegated group ---------------------------------------------------------------------------------------- */
 
+/* Whether there are processes in the group itself. The kernel would enable some controllers all the same, and then let
+ * nothing enter the groups below. Only the root of all can have both. */
+static gboolean
+sandbox_control_group_is_inhabited (int fd)
+{
+  char text[SANDBOX_CONTROL_GROUP_TEXT_MAX];
+
+  return faccessat (fd, "cgroup.type", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (!sandbox_proc_read (fd, "cgroup.procs", text, sizeof text) || text[0] != '\0');
+}
+
 /* Of the directory of a group: what can be limited in groups below it. */
 static char **
 sandbox_control_group_enable (int fd)
@@ -283,13 +294,17 @@ sandbox_control_group_new_for_fd (int         fd,
 
   self->fd = fd;
   self->path = g_strdup (path);
+  if (sandbox_control_group_is_inhabited (fd))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                   "The control group “%s” has processes of its own, and so can have no groups with limits below it", path);
+      return NULL;
+    }
   self->controllers = sandbox_control_group_enable (fd);
   if (self->controllers[0] == NULL)
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                   "The control group “%s” gives none of the controllers memory, pids and cpu to groups below it; "
-                   "with a process in itself it cannot",
-                   path);
+                   "The control group “%s” has none of the controllers memory, pids and cpu for groups below it", path);
       return NULL;
     }
   sandbox_control_group_collect (self);

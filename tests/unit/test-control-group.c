@@ -298,6 +298,35 @@ test_case_61_no_such_file_system (Tree         *self,
     }
 }
 
+static void
+test_inhabited (Tree         *self,
+                gconstpointer unused)
+{
+  g_autoptr (SandboxControlGroup) group = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("In a group that has processes nothing is changed, but for the root of all");
+  tree_write (self, "cgroup.controllers", "memory pids cpu\n");
+  tree_write (self, "cgroup.subtree_control", "");
+  tree_write (self, "cgroup.procs", "1\n");
+  tree_write (self, "cgroup.type", "domain\n");
+  group = tree_open (self, &error);
+  g_assert_null (group);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_clear_error (&error);
+  tree_assert (self, "cgroup.subtree_control", "");
+
+  tree_write (self, "cgroup.procs", "");
+  group = tree_open (self, &error);
+  g_assert_no_error (error);
+  g_clear_object (&group);
+
+  g_assert_cmpint (unlinkat (self->fd, "cgroup.type", 0), ==, 0);
+  tree_write (self, "cgroup.procs", "1\n");
+  group = tree_open (self, &error);
+  g_assert_no_error (error);
+}
+
 /* A process that has ended and has been waited for */
 static void
 make_dead (int     *pid,
@@ -536,6 +565,7 @@ main (int    argc,
   g_test_add_func ("/control-group/names", test_names);
   ADD ("controllers", test_controllers);
   ADD ("no-controller", test_no_controller);
+  ADD ("inhabited", test_inhabited);
   ADD ("case-61-no-such-file-system", test_case_61_no_such_file_system);
   ADD ("case-69-left-over", test_case_69_left_over);
   ADD ("write-limits", test_write_limits);
