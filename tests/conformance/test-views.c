@@ -1016,6 +1016,7 @@ test_refused_wishes (TestSandbox  *self,
   g_test_summary ("A probe says of a profile that cannot be had what a create of it says");
 
   sandbox_profile_set_required (secrets, SANDBOX_RESTRICTIONS_SECRETS_HIDDEN);
+  g_object_set (self->backend, "control-group", "/nonexistent", NULL);
   sandbox_limits_set_memory_bytes (limits, 1 << 20);
   sandbox_profile_set_limits (memory, limits);
   for (guint i = 0; i < G_N_ELEMENTS (profiles); i++)
