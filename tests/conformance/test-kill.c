@@ -9,11 +9,7 @@
 #include <sys/syscall.h>
 
 /* What a sanitizer could find is in the host, and that is one which is killed: few will do there. */
-#ifdef __SANITIZE_ADDRESS__
-#define N_HOST_KILLS 25
-#else
-#define N_HOST_KILLS 100
-#endif
+#define N_HOST_KILLS (TEST_IS_SANITIZED ? 25 : 100)
 #define N_CANCELS 120
 #define N_STOPS 200
 /* Around what a command takes from the call until it runs, on a machine that does something else too. */
