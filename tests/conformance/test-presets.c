@@ -29,6 +29,18 @@ create_with_network (TestSandbox *self,
 }
 
 static void
+assert_network_refused (TestSandbox *self,
+                        const char  *name)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxHandle) handle = create_with_network (self, name, &error);
+
+  g_assert_null (handle);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, "network-denied"));
+}
+
+static void
 assert_network_had (TestSandbox *self,
                     const char  *name)
 {
@@ -73,6 +85,41 @@ test_build (TestSandbox  *self,
 }
 
 static void
+test_inspect (TestSandbox  *self,
+              gconstpointer unused)
+{
+  g_test_summary ("inspect: a repository can be read and nothing of it changed; files, processes and network are bounded");
+
+  use_preset (self, "agent");
+  test_assert_sh (self, "git init -q . && echo text >file && git add file && git -c user.name=n -c user.email=e@example.invalid commit -q -m first", "");
+  assert_network_refused (self, "inspect");
+  use_preset (self, "inspect");
+  test_assert_sh (self, "git log --format=%s && git status --short file && git diff && grep -r text --include=file . && find . -name file && wc -l <file && "
+                        "/usr/bin/python3 -c 'import hashlib; print (len (hashlib.sha256 (open (\"file\", \"rb\").read ()).hexdigest ()))'",
+                  "first\n./file:text\n./file\n1\n64\n");
+  test_assert_sh (self, "touch x 2>/dev/null || echo refused; rm file 2>/dev/null || echo refused; git commit -q --allow-empty -m x 2>/dev/null || echo refused; echo $HOME; touch ~/x && echo written",
+                  "refused\nrefused\nrefused\n/tmp\nwritten\n");
+  test_assert_sh (self, "bash -c 'ulimit -t -u -n' | grep -o '[0-9]*$'; dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null || echo bounded; [ $(stat -c %s /tmp/x) -gt 67108864 ] && echo more; ls /dev/shm | wc -l",
+                  "60\n64\n256\nbounded\n0\n");
+}
+
+static void
+test_converter (TestSandbox  *self,
+                gconstpointer unused)
+{
+  g_test_summary ("converter: one file becomes another without a procfs; time, memory, files and processes are bounded, and there is no network");
+
+  assert_network_refused (self, "converter");
+  use_preset (self, "converter");
+  test_assert_sh (self, "printf 'b\\303\\251\\na\\n' >in && iconv -f UTF-8 -t ISO-8859-1 in | od -An -tx1 | tr -d ' \\n' && echo && sort in | gzip -9 | zcat | head -n 1 &&"
+                        "tar cJf in.tar.xz in && tar xJOf in.tar.xz | tail -n 1 && awk 'END { print NR }' in && sed s/a/c/ in | tail -n 1 &&"
+                        "/usr/bin/python3 -c 'import json, zlib; print (json.dumps ({\"n\": len (zlib.compress (b\"x\" * 9999)) < 99}))' && perl -ne 'print if /^a/' in",
+                  "62e90a610a\na\na\n2\nc\n{\"n\": true}\na\n");
+  test_assert_sh (self, "ls -A /proc; bash -c 'ulimit -t -v -f -u -n' | grep -o '[0-9]*$'; echo $HOME; ls -A ~", "120\n4194304\n524288\n64\n256\n/tmp\n");
+  test_assert_sh (self, "/usr/bin/python3 -c 'b = bytearray (5 << 30)' 2>&1 | tail -n 1", "MemoryError\n");
+}
+
+static void
 add (const char *path,
      void (*test) (TestSandbox *self, gconstpointer unused))
 {
@@ -86,6 +133,8 @@ main (int    argc,
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   add ("/presets/agent", test_agent);
   add ("/presets/build", test_build);
+  add ("/presets/inspect", test_inspect);
+  add ("/presets/converter", test_converter);
 
   return g_test_run ();
 }
