@@ -645,6 +645,21 @@ sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
   return TRUE;
 }
 
+/* A mount of the profile's in the place of a memory file system is the host's. */
+static gboolean
+sandbox_bubblewrap_launch_owns_memory (SandboxBubblewrapLaunch *self)
+{
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_BIND && (g_str_equal (step->target, "/tmp") || g_str_equal (step->target, "/dev/shm")))
+        return FALSE;
+    }
+
+  return TRUE;
+}
+
 SandboxAgentChannel *
 sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
                                  gboolean                 share_network,
@@ -664,6 +679,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
   /* Without capabilities the agent mounts and forbids nothing. */
   if (!self->set_user_id)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC;
+  if (!self->set_user_id && sandbox_bubblewrap_launch_owns_memory (self))
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES;
   if (self->manner.forbid_userns && !self->set_user_id)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS;
   /* or one that is read-only */

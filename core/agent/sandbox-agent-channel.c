@@ -528,6 +528,8 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_NO_PROC;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SHUT_PROC;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_BOUND_NAMES;
   packet.setup.workspace = self->workspace_target;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;

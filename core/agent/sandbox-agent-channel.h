@@ -22,6 +22,7 @@ G_BEGIN_DECLS
  * @SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC: the sandbox has no procfs, and gets none
  * @SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC: of `/proc` commands can write what is about processes and nothing else, and the
  *   keys of their user are not shown
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES: the memory file systems `/tmp` and `/dev/shm` have no more files than pages
  *
  * What an agent prepares before it starts a command.
  *
@@ -35,6 +36,7 @@ typedef enum /*< flags >*/
   SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID = 1 << 2,
   SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC = 1 << 3,
   SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC = 1 << 4,
+  SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES = 1 << 5,
 } SandboxAgentChannelFlags;
 
 /**

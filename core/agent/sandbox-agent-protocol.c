@@ -183,7 +183,7 @@ read_setup (Reader            *reader,
             uint32_t          *n_fds)
 {
   const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
-                         SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC;
+                         SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES;
   bool in_place = false;
 
   setup->flags = reader_get_u32 (reader);

@@ -101,6 +101,7 @@ typedef enum
   SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS = 1 << 2, /* a new devpts on /dev/pts (which must exist); needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_NO_PROC = 1 << 3,        /* /proc is no procfs; one is mounted there only for FORBID_USERNS */
   SANDBOX_AGENT_SETUP_SHUT_PROC = 1 << 4,      /* what of /proc is not about processes is read-only, keys are covered; needs CAP_SYS_ADMIN */
+  SANDBOX_AGENT_SETUP_BOUND_NAMES = 1 << 5,    /* no more files in /tmp and /dev/shm than pages of memory; needs CAP_SYS_ADMIN */
 } SandboxAgentSetupFlags;
 
 typedef enum

@@ -313,7 +313,7 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:tmp-bytes:
    *
-   * Size of the `/tmp` of the sandbox, in bytes; 0 leaves it to the kernel.
+   * Size of the `/tmp` of the sandbox, in bytes; 0 leaves it to the kernel. It has no more files than pages of memory.
    *
    * The default is 268435456, 256 MiB.
    *
@@ -327,7 +327,7 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:shm-bytes:
    *
-   * Size of the `/dev/shm` of the sandbox, in bytes; 0 leaves it to the kernel.
+   * Size of the `/dev/shm` of the sandbox, in bytes; 0 leaves it to the kernel. It has no more files than pages of memory.
    *
    * The default is 16777216, 16 MiB.
    *

@@ -1229,6 +1229,8 @@ test_no_capabilities (Fixture      *fixture,
   g_test_summary ("Without any capability the agent still runs a command, unless it was asked for what needs one");
   assert_output (fixture, &(Options){ .script = "grep -c 'Cap.*0000000000000000' /proc/self/status; grep NoNew /proc/self/status", .no_capabilities = TRUE },
                  "5\nNoNewPrivs:\t1\n");
+  assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_BOUND_NAMES },
+                 SANDBOX_AGENT_STEP_MOUNT, EPERM, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_SHUT_PROC },
                  SANDBOX_AGENT_STEP_MOUNT, EPERM, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS },

@@ -447,7 +447,7 @@ test_bad_setup (void)
   g_autofree guint8 *program = g_malloc0 ((SANDBOX_AGENT_N_INSTRUCTIONS_MAX + 1) * SANDBOX_AGENT_INSTRUCTION_SIZE);
   SandboxAgentPacket packet;
 
-  for (guint bit = 5; bit < 32; bit++)
+  for (guint bit = 6; bit < 32; bit++)
     {
       packet = make_setup ();
       packet.setup.flags |= 1u << bit;

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
@@ -166,6 +167,27 @@ session_shut_proc (void)
   return true;
 }
 
+/* An empty file takes none of the bytes that a memory file system has, but memory of the kernel's. No more names than pages. */
+static bool
+session_bound_names (const char *directory)
+{
+  char          options[64] = "nr_inodes=";
+  size_t        length = strlen (options);
+  struct statfs found;
+  char          digits[24];
+  size_t        n_digits = 0;
+
+  if (statfs (directory, &found) < 0)
+    return errno == ENOENT;
+  if (found.f_type != AGENT_TMPFS_MAGIC)
+    return true;
+  for (unsigned long long rest = (unsigned long long) found.f_blocks; n_digits == 0 || rest > 0; rest /= 10)
+    digits[n_digits++] = (char) ('0' + rest % 10);
+  while (n_digits > 0)
+    options[length++] = digits[--n_digits];
+  return mount (NULL, directory, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options) == 0;
+}
+
 /* The descriptor stays: cwd is looked up below this very directory. */
 static bool
 session_open_workspace (AgentSession            *self,
@@ -226,6 +248,11 @@ agent_session_prepare (AgentSession             *self,
   if ((setup->flags & SANDBOX_AGENT_SETUP_FORBID_USERNS) != 0 && !session_forbid_userns ((setup->flags & SANDBOX_AGENT_SETUP_NO_PROC) != 0))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
+      return false;
+    }
+  if ((setup->flags & SANDBOX_AGENT_SETUP_BOUND_NAMES) != 0 && (!session_bound_names ("/tmp") || !session_bound_names ("/dev/shm")))
+    {
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, setup->n_mounts };
       return false;
     }
   if ((setup->flags & SANDBOX_AGENT_SETUP_SHUT_PROC) != 0 && !session_shut_proc ())

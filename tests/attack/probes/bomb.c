@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,12 +233,13 @@ main (int    argc,
 
   if (has_path && argc < 3)
     return 123;
-  if (argc > (has_path ? 3 : 2))
-    {
-      once = true;
-      if (strcmp (argv[argc - 1], "once") != 0)
-        most = strtoul (argv[argc - 1], NULL, 10);
-    }
+  if (argc > (has_path ? 3 : 2) && (strcmp (argv[argc - 1], "once") == 0 || has_path))
+    once = true;
+  if (once && strcmp (argv[argc - 1], "once") != 0)
+    most = strtoul (argv[argc - 1], NULL, 10);
+  /* the end of a file is no end for who does not want one */
+  if (!once)
+    signal (SIGXFSZ, SIG_IGN);
   if (strcmp (what, "processes") == 0)
     bomb_processes ();
   else if (strcmp (what, "threads") == 0)
