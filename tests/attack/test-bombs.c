@@ -8,6 +8,8 @@
 #define P95_INDEX 19
 #define N_ATTEMPTS 3
 #define P95_US (2 * G_USEC_PER_SEC)
+/* On a machine that is so slow that this is less: so much longer than without a bomb. */
+#define P95_FACTOR 40
 
 typedef struct
 {
@@ -43,9 +45,10 @@ compare_times (gconstpointer a,
   return first < second ? -1 : first > second;
 }
 
-/* What the second session's commands take meanwhile. */
+/* What commands of this session take: in the middle, and most. */
 static gint64
-measure_beside (SandboxSession *session)
+measure (SandboxSession *session,
+         gint64         *middle)
 {
   gint64 times[N_RUNS];
 
@@ -63,19 +66,23 @@ measure_beside (SandboxSession *session)
     }
   qsort (times, N_RUNS, sizeof times[0], compare_times);
   g_test_message ("true takes %" G_GINT64_FORMAT " us in the middle, %" G_GINT64_FORMAT " us at 95 %%", times[N_RUNS / 2], times[P95_INDEX]);
+  *middle = times[N_RUNS / 2];
 
   return times[P95_INDEX];
 }
 
 /* This machine may be doing something else too, but not for ever. */
 static void
-run_beside (SandboxSession *session)
+run_beside (SandboxSession *session,
+            gint64          usual)
 {
-  gint64 p95 = G_MAXINT64;
+  const gint64 bound = MAX (P95_US, usual * P95_FACTOR);
+  gint64       middle = 0;
+  gint64       p95 = G_MAXINT64;
 
-  for (guint i = 0; i < N_ATTEMPTS && p95 >= P95_US; i++)
-    p95 = measure_beside (session);
-  g_assert_cmpint (p95, <, P95_US);
+  for (guint i = 0; i < N_ATTEMPTS && p95 >= bound; i++)
+    p95 = measure (session, &middle);
+  g_assert_cmpint (p95, <, bound);
 }
 
 static void
@@ -92,6 +99,7 @@ test_bomb (TestSandbox  *self,
   g_autoptr (SandboxProcess) process = NULL;
   g_autofree char *other_workspace = test_make_workspace ();
   g_autoptr (GError) error = NULL;
+  static gint64 usual;
 
   g_test_summary ("Case 60: what a guest takes without end is bounded, and beside it a second session's commands run");
 
@@ -105,6 +113,9 @@ test_bomb (TestSandbox  *self,
   test_install_program (self->workspace, "bomb", TEST_BOMB);
   beside = test_create (self->backend, other_workspace, &error);
   g_assert_no_error (error);
+
+  if (usual == 0)
+    measure (sandbox_handle_get_session (beside), &usual);
 
   command = sandbox_command_new ((const char *const *) argv);
   sandbox_command_set_limits (command, limits);
@@ -127,7 +138,7 @@ test_bomb (TestSandbox  *self,
     }
   else if (bomb->processes > 0)
     test_marker_wait (marker, (guint) bomb->processes / 2);
-  run_beside (sandbox_handle_get_session (beside));
+  run_beside (sandbox_handle_get_session (beside), usual);
   if (bomb->processes > 0)
     g_assert_cmpuint (test_marker_count (marker), <=, bomb->processes);
 

@@ -3,9 +3,12 @@
 #include "../common/test-sandbox.h"
 
 #include <netinet/in.h>
+#include <pty.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <termios.h>
 
 /* A word in this program's own environment that no guest may ever see. */
 static char *secret;
@@ -140,6 +143,139 @@ test_other_gates (TestSandbox  *self,
   test_assert_output (x32, "x32 ENOSYS\n");
 }
 #endif
+
+/* ---- A host on a terminal, which is this program again ---- */
+
+static int
+terminal_main (const char *workspace)
+{
+  TestSandbox      self = { .workspace = (char *) workspace, .registry = sandbox_registry_new () };
+  g_autofree char *answers = g_build_filename (workspace, "answers", NULL);
+  g_autoptr (GError) error = NULL;
+
+  self.backend = test_new_backend (self.registry);
+  self.handle = test_create (self.backend, workspace, &error);
+  g_assert_no_error (error);
+  self.session = sandbox_handle_get_session (self.handle);
+  test_calls (&self, "terminal", 8, "EPERM", NULL);
+  g_assert_true (sandbox_handle_stop (self.handle, NULL, &error));
+  g_clear_object (&self.handle);
+  g_clear_object (&self.backend);
+  g_clear_object (&self.registry);
+  g_assert_true (g_file_set_contents (answers, "refused", -1, NULL));
+
+  return 0;
+}
+
+static void
+take_terminal_cb (gpointer user_data)
+{
+  setsid ();
+  ioctl (0, TIOCSCTTY, 0);
+}
+
+static int
+count_waiting (int fd)
+{
+  int count = -1;
+
+  g_assert_cmpint (ioctl (fd, FIONREAD, &count), ==, 0);
+
+  return count;
+}
+
+static void
+test_terminal (TestSandbox  *self,
+               gconstpointer unused)
+{
+  g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_NONE);
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  g_autofree char *answers = g_build_filename (self->workspace, "answers", NULL);
+  g_autoptr (GSubprocess) host = NULL;
+  g_autoptr (GError) error = NULL;
+  struct termios settings;
+  int            master = -1;
+  int            slave = -1;
+
+  g_test_summary ("Case 13: a guest types nothing into the terminal that its host runs on");
+
+  g_assert_cmpint (openpty (&master, &slave, NULL, NULL, NULL), ==, 0);
+  g_assert_cmpint (tcgetattr (slave, &settings), ==, 0);
+  cfmakeraw (&settings);
+  g_assert_cmpint (tcsetattr (slave, TCSANOW, &settings), ==, 0);
+  for (int i = 0; i < 3; i++)
+    {
+      int fd = fcntl (slave, F_DUPFD_CLOEXEC, 3);
+
+      if (i == 0)
+        g_subprocess_launcher_take_stdin_fd (launcher, fd);
+      else if (i == 1)
+        g_subprocess_launcher_take_stdout_fd (launcher, fd);
+      else
+        g_subprocess_launcher_take_stderr_fd (launcher, fd);
+    }
+  g_subprocess_launcher_set_child_setup (launcher, take_terminal_cb, NULL, NULL);
+  host = g_subprocess_launcher_spawn (launcher, &error, program, "--terminal", self->workspace, NULL);
+  g_assert_no_error (error);
+  g_assert_true (g_subprocess_wait (host, NULL, &error));
+  g_assert_true (g_file_test (answers, G_FILE_TEST_EXISTS));
+  g_assert_cmpint (count_waiting (slave), ==, 0);
+  /* What is typed would be seen. */
+  g_assert_cmpint (write (master, "y", 1), ==, 1);
+  g_assert_cmpint (count_waiting (slave), ==, 1);
+  close (master);
+  close (slave);
+}
+
+static char *
+get_digest (const char *path)
+{
+  g_autofree char *bytes = NULL;
+  gsize            size = 0;
+
+  g_assert_true (g_file_get_contents (path, &bytes, &size, NULL));
+
+  return g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) bytes, size);
+}
+
+static void
+test_helper_programs (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char  *agent = sandbox_get_agent_path (&error);
+  const char *const helpers[] = { agent, "/usr/bin/bwrap" };
+  char             *before[G_N_ELEMENTS (helpers)] = { NULL };
+  g_autoptr (SandboxResult) tricked = NULL;
+  g_autofree char *opened = NULL;
+  g_autofree char *works = NULL;
+
+  g_test_summary ("Case 24: by no name, not as the interpreter of its own script either, does a guest come to write what the host runs");
+
+  g_assert_no_error (error);
+  for (guint i = 0; i < G_N_ELEMENTS (helpers); i++)
+    before[i] = get_digest (helpers[i]);
+
+  /* Whoever executes this executes itself. */
+  g_free (test_sh (self, "printf '#!/proc/self/exe init 9\\n' >trick; chmod 755 trick"));
+  tricked = test_run (self, "./trick", NULL);
+  g_assert_cmpint (sandbox_result_get_outcome (tricked), ==, SANDBOX_OUTCOME_EXITED);
+  g_assert_cmpint (sandbox_result_get_exit_status (tricked), !=, 0);
+  opened = test_sh (self, "./trick & exec 8</proc/self/exe; for i in 1 2 3; do for name in /proc/[0-9]*/exe /proc/[0-9]*/task/*/exe /proc/self/fd/8"
+                          " /run/sandbox-agent /usr/bin/bwrap; do (: >>$name) 2>/dev/null && echo $name; (: <>$name) 2>/dev/null && echo $name;"
+                          " chmod u+w $name 2>/dev/null && echo $name; done; done; wait; true");
+  g_assert_cmpstr (opened, ==, "");
+
+  for (guint i = 0; i < G_N_ELEMENTS (helpers); i++)
+    {
+      g_autofree char *after = get_digest (helpers[i]);
+
+      g_assert_cmpstr (after, ==, before[i]);
+      g_free (g_steal_pointer (&before[i]));
+    }
+  works = test_sh (self, "echo here");
+  g_assert_cmpstr (works, ==, "here\n");
+}
 
 static void
 test_rights (TestSandbox  *self,
@@ -436,6 +572,9 @@ int
 main (int    argc,
       char **argv)
 {
+  if (argc == 3 && g_str_equal (argv[1], "--terminal"))
+    return terminal_main (argv[2]);
+
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   secret = g_strdup_printf ("host-secret-%08x%08x%08x", g_random_int (), g_random_int (), g_random_int ());
   g_setenv ("SANDBOX_TEST_SECRET", secret, TRUE);
@@ -446,6 +585,8 @@ main (int    argc,
 #ifdef __x86_64__
   add ("/surface/other-gates", test_other_gates);
 #endif
+  add ("/surface/terminal", test_terminal);
+  add ("/surface/helper-programs", test_helper_programs);
   add ("/surface/rights", test_rights);
   add ("/surface/namespace-tools", test_namespace_tools);
   add ("/surface/view", test_view);

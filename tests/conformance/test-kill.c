@@ -292,6 +292,34 @@ test_stop_of_process (TestSandbox  *self,
 }
 
 static void
+test_deaf_grandchild (TestSandbox  *self,
+                      gconstpointer unused)
+{
+  g_autofree char *marker = test_marker_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c",
+                                                         "trap 'exit 0' TERM; (trap '' TERM; exec ./guest hold \"$1\") >/dev/null & echo ready; while :; do sleep 0.05; done",
+                                                         "sh", marker, NULL);
+  g_autoptr (SandboxProcess) process = NULL;
+  g_autoptr (GError) error = NULL;
+  char   line[8] = { 0 };
+  gint64 end = 0;
+
+  g_test_summary ("Case 40: a first process that heeds TERM takes along a grandchild that does not, grace or no grace");
+
+  sandbox_command_set_kill_grace_ms (command, 20000);
+  process = sandbox_session_spawn (self->session, command, NULL, &error);
+  g_assert_no_error (error);
+  g_input_stream_read (sandbox_process_get_stdout (process), line, 6, NULL, &error);
+  g_assert_cmpstr (line, ==, "ready\n");
+  test_marker_wait (marker, 2);
+  end = g_get_monotonic_time () + 10 * G_USEC_PER_SEC;
+  g_assert_true (sandbox_process_stop (process, NULL, &error));
+  g_assert_cmpint (g_get_monotonic_time (), <, end);
+  g_assert_cmpuint (test_marker_count (marker), ==, 0);
+  g_assert_cmpint (sandbox_result_get_outcome (sandbox_process_get_result (process)), ==, SANDBOX_OUTCOME_STOPPED);
+}
+
+static void
 test_stop_of_session (TestSandbox  *self,
                       gconstpointer unused)
 {
@@ -836,6 +864,7 @@ main (int    argc,
   add ("/kill/timeout", test_timeout);
   add ("/kill/recycled-id", test_recycled_id);
   add ("/kill/stop-of-process", test_stop_of_process);
+  add ("/kill/deaf-grandchild", test_deaf_grandchild);
   add ("/kill/stop-of-session", test_stop_of_session);
   add ("/kill/shutdown-of-session", test_shutdown_of_session);
   add ("/kill/dropped-process", test_dropped_process);

@@ -5,6 +5,7 @@
  * calls kernel      namespaces, mounts, keys, other processes, devices, the machine
  * calls set-id      ways to a set-user-ID file, in the working directory
  * calls files       files of the kernel and of the agent, opened for writing or reading
+ * calls terminal    typing into a terminal, by whatever descriptor
  * calls int80       a call by the gate of 32-bit programs (x86-64)
  * calls x32         a call of the x32 numbers (x86-64)
  */
@@ -325,6 +326,21 @@ try_files (void)
     }
 }
 
+static void
+try_terminal (void)
+{
+  static const char *const names[][2] = { { "sti-0", "linux-0" }, { "sti-1", "linux-1" }, { "sti-2", "linux-2" }, { "sti-tty", "linux-tty" } };
+  static const char        character = 'x';
+
+  for (int i = 0; i < 4; i++)
+    {
+      int fd = i < 3 ? i : open ("/dev/tty", O_RDWR | O_NOCTTY);
+
+      tell (names[i][0], syscall (SYS_ioctl, fd, (unsigned long) TIOCSTI, &character));
+      tell (names[i][1], syscall (SYS_ioctl, fd, (unsigned long) TIOCLINUX_REQUEST, "\3x"));
+    }
+}
+
 #ifdef __x86_64__
 static void
 try_int80 (void)
@@ -359,6 +375,8 @@ main (int    argc,
     try_set_id ();
   else if (strcmp (what, "files") == 0)
     try_files ();
+  else if (strcmp (what, "terminal") == 0)
+    try_terminal ();
 #ifdef __x86_64__
   else if (strcmp (what, "int80") == 0)
     try_int80 ();
