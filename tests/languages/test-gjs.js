@@ -74,6 +74,17 @@ test('values/variant', async () => {
     equal(options.get_labels().recursiveUnpack(), {a: 'b', 'ö': ''});
 });
 
+test('values/profile', async () => {
+    const profile = new Sandbox.Profile({identity: Sandbox.Identity.OWNER, filter: Sandbox.Filter.STRICT, view: Sandbox.View.SYSTEM});
+    profile.add_mount(Sandbox.Mount.new('/srv/ö', '/data', Sandbox.MountMode.READ_ONLY));
+    const again = Sandbox.Profile.new_from_json(profile.to_json());
+    equal([again.identity, again.filter, again.launcherUid], [Sandbox.Identity.OWNER, Sandbox.Filter.STRICT, -1]);
+    ok(again.explain('/data/x').includes('“/srv/ö/x” of the host'));
+    for (const name of ['agent', 'build', 'inspect', 'converter'])
+        ok(Sandbox.Profile.new_preset(name).limits.processes > 0);
+    equal(Sandbox.Profile.new_preset('unknown'), null);
+});
+
 test('values/network-policy', async () => {
     const policy = Sandbox.NetworkPolicy.new_allow_list();
     ok(policy.add_origin('https://example.org', null));

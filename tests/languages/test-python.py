@@ -77,6 +77,19 @@ class Values(unittest.TestCase):
         # PyGObject finds the flag of no bits in every value.
         self.assertEqual(set(Sandbox.Restrictions(3).value_nicks) - {'none'}, {'network-denied', 'write-contained'})
 
+    def test_profile(self):
+        profile = Sandbox.Profile(identity=Sandbox.Identity.OWNER, filter=Sandbox.Filter.STRICT, view=Sandbox.View.SYSTEM)
+        profile.add_mount(Sandbox.Mount.new('/srv/ö', '/data', Sandbox.MountMode.READ_ONLY))
+        again = Sandbox.Profile.new_from_json(profile.to_json())
+        self.assertEqual((again.get_identity().value_nick, again.props.filter.value_nick, again.props.launcher_uid), ('owner', 'strict', -1))
+        self.assertIn('“/srv/ö/x” of the host', again.explain('/data/x'))
+        for name in 'agent', 'build', 'inspect', 'converter':
+            preset = Sandbox.Profile.new_preset(name)
+            self.assertGreater(preset.get_limits().get_processes(), 0)
+        self.assertTrue(Sandbox.Profile.new_preset('inspect').get_workspace_read_only())
+        with self.assertRaises(TypeError):
+            Sandbox.Profile.new_preset('unknown')
+
     def test_network_policy(self):
         policy = Sandbox.NetworkPolicy.new_allow_list()
         self.assertTrue(policy.add_origin('https://example.org', None))
