@@ -302,7 +302,14 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     }
 
   for (guint i = 0; trial->probe != NULL && i < trial->probe->steps->len; i++)
-    sandbox_report_add_step (report, trial->probe->steps->pdata[i]);
+    {
+      SandboxReportStep *known = trial->probe->steps->pdata[i];
+
+      /* That the kernel takes a filter is less than that each call was refused. */
+      if (trial->filter != NULL && g_str_equal (sandbox_report_step_get_name (known), "filter"))
+        known = trial->filter;
+      sandbox_report_add_step (report, known);
+    }
   if (trial->identity != NULL)
     sandbox_report_add_step (report, trial->identity);
   if (trial->control_groups != NULL)

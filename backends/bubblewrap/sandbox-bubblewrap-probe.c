@@ -29,7 +29,8 @@ typedef enum
 {
   NEED_NEVER,
   NEED_ALWAYS,
-  NEED_FOR_PROC, /* where the profile insists on a procfs */
+  NEED_FOR_PROC,      /* where the profile insists on a procfs */
+  NEED_UNLESS_ABSENT, /* where the kernel has it */
 } StepNeed;
 
 /* The steps of "sandbox-agent probe", in its order. */
@@ -82,9 +83,10 @@ static const StepInfo step_infos[] = {
     "Further user namespaces are forbidden by the filter alone", UNCOVER_PROC },
   { "filter", "A filter of system calls", NEED_ALWAYS, NULL,
     NO_SESSION, "Use a kernel with CONFIG_SECCOMP_FILTER" },
-  { "landlock", "Rules of Landlock", NEED_NEVER, NULL,
+  { "landlock", "Rules of Landlock", NEED_UNLESS_ABSENT, NULL,
     "Commands are not held by Landlock beside the mounts",
-    "Use a kernel from 5.13 on that was started with “landlock” in its list of security modules" },
+    "Use a kernel from 5.19 on that was started with “landlock” in its list of security modules; where a filter of the container "
+    "forbids Landlock, allow it there, or let it say that there is none (ENOSYS)" },
 };
 /* clang-format on */
 
@@ -344,6 +346,21 @@ sandbox_bubblewrap_probe_make_remedy (const StepInfo *info,
   return g_strdup (info->remedy != NULL ? info->remedy : sandbox_bubblewrap_probe_get_switch_remedy ());
 }
 
+/* What commands cannot do by Landlock, and what an older version misses. */
+static char *
+sandbox_bubblewrap_probe_describe_landlock (long version)
+{
+  GString *text = g_string_new (NULL);
+
+  g_string_append_printf (text, "Rules of Landlock: version %ld. Commands are held to the files that a session shows, ", version);
+  g_string_append (text, version >= 3 ? "also in cutting them short; " : "but not in cutting short what they may open for writing; ");
+  g_string_append (text, version >= 5 ? "they control no device but those of /dev; " : "devices can be controlled wherever they can be opened (from version 5 on: only those of /dev); ");
+  g_string_append (text, version >= 6 ? "neither their signals nor their abstract sockets reach beyond a command"
+                                      : "abstract sockets of the host can be reached with its network (from version 6 on: not)");
+
+  return g_string_free (text, FALSE);
+}
+
 static void
 sandbox_bubblewrap_probe_add_result (SandboxBubblewrapProbe *self,
                                      const StepInfo         *info,
@@ -351,9 +368,12 @@ sandbox_bubblewrap_probe_add_result (SandboxBubblewrapProbe *self,
                                      long                    value,
                                      SandboxProcMode         proc)
 {
-  const gboolean   needed = info->need == NEED_ALWAYS || (info->need == NEED_FOR_PROC && proc == SANDBOX_PROC_MODE_FRESH);
+  /* A kernel without the thing is one matter, one that forbids it another. */
+  const gboolean is_absent = error == ENOSYS || error == EOPNOTSUPP;
+  const gboolean needed = info->need == NEED_ALWAYS || (info->need == NEED_FOR_PROC && proc == SANDBOX_PROC_MODE_FRESH) ||
+                          (info->need == NEED_UNLESS_ABSENT && !is_absent);
   g_autofree char *evidence = error != 0   ? g_strdup_printf ("%s: %s (errno %d)", info->what, g_strerror (error), error)
-                              : value != 0 ? g_strdup_printf ("%s: version %ld", info->what, value)
+                              : value != 0 ? sandbox_bubblewrap_probe_describe_landlock (value)
                                            : g_strdup_printf ("%s: given", info->what);
   g_autofree char *remedy = NULL;
 
@@ -389,6 +409,74 @@ sandbox_bubblewrap_probe_parse (const char *line,
 
   return TRUE;
 }
+
+/* ---- What a command finds ------------------------------------------------------------------------------------------ */
+
+#define FAMILY "socket-family-"
+
+/* What of these lines ended with @error, as it must (or with @error -1: not as it must), by name; counted in *@n. */
+static char *
+sandbox_bubblewrap_probe_name_calls (const char *const *lines,
+                                     int                error,
+                                     guint             *n)
+{
+  GString *names = g_string_new (NULL);
+  guint    n_families = 0;
+
+  for (guint i = 0; lines[i] != NULL; i++)
+    {
+      g_autofree char *name = NULL;
+      int              seen = 0;
+      long             expected = 0;
+
+      if (!sandbox_bubblewrap_probe_parse (lines[i], &name, &seen, &expected) || g_str_equal (name, "end") ||
+          (error >= 0 ? seen != error || seen != expected : seen == expected))
+        continue;
+      *n += 1;
+      if (error >= 0 && g_str_has_prefix (name, FAMILY))
+        n_families++;
+      else
+        g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", name);
+    }
+  if (n_families > 0)
+    g_string_append_printf (names, ", sockets of %u families", n_families);
+
+  return g_string_free (names, FALSE);
+}
+
+SandboxReportStep *
+sandbox_bubblewrap_probe_judge_filter (const char *text,
+                                       char      **missed)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  guint              n_refused = 0;
+  guint              n_missed = 0;
+  g_autofree char   *denied = sandbox_bubblewrap_probe_name_calls ((const char *const *) lines, EPERM, &n_refused);
+  g_autofree char   *absent = sandbox_bubblewrap_probe_name_calls ((const char *const *) lines, ENOSYS, &n_refused);
+  g_autofree char   *sockets = sandbox_bubblewrap_probe_name_calls ((const char *const *) lines, EAFNOSUPPORT, &n_refused);
+  g_autofree char   *others = sandbox_bubblewrap_probe_name_calls ((const char *const *) lines, -1, &n_missed);
+  g_autofree char   *evidence = NULL;
+  SandboxReportStep *step = NULL;
+
+  if (n_refused + n_missed == 0 || !g_str_has_suffix (text, "\nend 0 0\n"))
+    return NULL;
+
+  evidence = g_strdup_printf ("A command in the sandbox made %u calls that its filter has to refuse, and %u were refused. EPERM: %s. ENOSYS: %s. EAFNOSUPPORT: %s",
+                              n_refused + n_missed, n_refused, denied, absent, sockets);
+  step = sandbox_report_step_new ("filter", n_missed == 0);
+  sandbox_report_step_set_evidence (step, evidence);
+  if (n_missed > 0)
+    {
+      sandbox_report_step_set_evidence (step, others);
+      sandbox_report_step_set_consequence (step, NO_SESSION);
+      sandbox_report_step_set_remedy (step, "Use another kernel, and tell the authors of this library which one does not refuse these calls");
+      *missed = g_steal_pointer (&others);
+    }
+
+  return step;
+}
+
+/* ---- Asking -------------------------------------------------------------------------------------------------------- */
 
 static void
 sandbox_bubblewrap_probe_ask_kernel (SandboxBubblewrapProbe *self,

@@ -19,7 +19,11 @@ SandboxBubblewrapProbe *sandbox_bubblewrap_probe_new (const char     *executable
                                                       guint           uid,
                                                       guint           gid,
                                                       SandboxProfile *profile);
-void                    sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self);
+/* What a command found when it made each call that its filter must refuse (see "sandbox-agent check"), as a step "filter". NULL
+ * where it has not come to the end. *@missed gets the names of those that were not refused as they must, or NULL. */
+SandboxReportStep *sandbox_bubblewrap_probe_judge_filter (const char *text,
+                                                          char      **missed);
+void               sandbox_bubblewrap_probe_free (SandboxBubblewrapProbe *self);
 
 /* What bwrap says it is, or NULL. Blocks, for a second at the most. */
 char *sandbox_bubblewrap_probe_ask_version (int   agent_fd,

@@ -23,6 +23,7 @@ sandbox_bubblewrap_trial_free (SandboxBubblewrapTrial *trial)
   g_clear_object (&trial->process);
   g_clear_object (&trial->driver);
   g_clear_object (&trial->identity);
+  g_clear_object (&trial->filter);
   g_clear_object (&trial->control_groups);
   g_clear_object (&trial->control_group);
   g_clear_object (&trial->cancellable);
@@ -208,6 +209,29 @@ sandbox_bubblewrap_trial_gone_cb (GObject      *object,
   sandbox_bubblewrap_trial_proved (trial, error);
 }
 
+/* What the program of the proof has said of its filter: each call that must be refused was made. FALSE with an error where
+ * one was not; *@complete is FALSE where it has not come to its end. */
+static gboolean
+sandbox_bubblewrap_trial_judge_filter (SandboxBubblewrapTrial *trial,
+                                       gsize                   size,
+                                       gboolean               *complete,
+                                       GError                **error)
+{
+  g_autofree char *text = g_strndup (trial->answer, size);
+  g_autofree char *missed = NULL;
+
+  g_clear_object (&trial->filter);
+  trial->filter = sandbox_bubblewrap_probe_judge_filter (text, &missed);
+  *complete = trial->filter != NULL;
+  if (missed == NULL)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The sandbox was built, but its system call filter does not refuse what it must (step: filter): %s", missed);
+
+  return FALSE;
+}
+
 /* A program that has said what it had to say has run. A session does not wait for the end of its sandbox; for a probe
  * nothing may be left, and where it has said nothing the end tells why. */
 static void
@@ -217,9 +241,14 @@ sandbox_bubblewrap_trial_said_cb (GObject      *object,
 {
   SandboxBubblewrapTrial *trial = user_data;
   gsize                   size = 0;
+  gboolean                complete = FALSE;
+  GError                 *error = NULL;
 
-  if (g_input_stream_read_all_finish (G_INPUT_STREAM (object), result, &size, NULL) &&
-      size > 0 && trial->answer[size - 1] == '\n' && trial->directory == NULL)
+  /* What came before an error is no less there. */
+  g_input_stream_read_all_finish (G_INPUT_STREAM (object), result, &size, NULL);
+  if (!sandbox_bubblewrap_trial_judge_filter (trial, size, &complete, &error))
+    sandbox_bubblewrap_trial_end (trial, error); /* no other way of building makes it better */
+  else if (complete && trial->directory == NULL)
     sandbox_bubblewrap_trial_proved (trial, NULL);
   else
     sandbox_process_wait_async (trial->process, trial->cancellable, sandbox_bubblewrap_trial_gone_cb, trial);
@@ -245,7 +274,14 @@ static void
 sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
 {
   /* No program of the view, of which there may be none, nor one that a command has left in the workspace */
-  const char *const argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "version", NULL };
+  const SandboxFilter kind = sandbox_profile_get_filter (trial->profile);
+  const char *const   argv[] = {
+      SANDBOX_BUBBLEWRAP_AGENT, "check",
+    kind == SANDBOX_FILTER_STRICT     ? "strict"
+      : kind == SANDBOX_FILTER_DEBUGGER ? "debugger"
+                                        : "default",
+      "set-id", NULL
+  };
   g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
   g_autoptr (SandboxSession) session = NULL;
   SandboxLimits *limits = sandbox_profile_get_limits (trial->profile);

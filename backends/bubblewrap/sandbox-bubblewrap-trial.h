@@ -37,6 +37,7 @@ struct _SandboxBubblewrapTrial
   SandboxDriver           *driver;   /* nullable */
   SandboxBubblewrapProbe  *probe;    /* nullable */
   SandboxReportStep       *identity; /* nullable */
+  SandboxReportStep       *filter;   /* what came of the calls that it must refuse; nullable */
   SandboxReportStep       *control_groups;
   SandboxControlGroup     *control_group; /* nullable */
 
@@ -48,7 +49,7 @@ struct _SandboxBubblewrapTrial
   GTaskThreadFunc blocking; /* what its thread does */
   gint64          began_us; /* the proof; monotonic */
   SandboxProcess *process;  /* of the proof; nullable */
-  char            answer[64];
+  char            answer[8192];
 };
 
 /* All are copied or referenced, but @directory is taken; it, @profile and @policy may be NULL. */

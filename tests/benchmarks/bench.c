@@ -69,9 +69,10 @@ struct _Bench
   GBytes         *content;
   GPtrArray      *bare_argv;
   int             bare_fds[SANDBOX_BUBBLEWRAP_FD_SLOTS];
-  BenchHost       hosts[2]; /* without and with a heap */
-  SandboxBackend *store;    /* whose sessions are kept, in a directory of its own */
-  SandboxState   *idle;     /* of one that has been stopped */
+  BenchHost       hosts[2];  /* without and with a heap */
+  SandboxBackend *store;     /* whose sessions are kept, in a directory of its own */
+  SandboxState   *idle;      /* of one that has been stopped */
+  Bench          *unlayered; /* whose commands are held by namespaces and mounts alone */
 };
 
 static double
@@ -144,6 +145,41 @@ bench_run (Bench *self)
   bench_check (result != NULL && sandbox_result_check (result, &error), "run", error);
 
   return end - begin;
+}
+
+/* By an agent that was built without Landlock, filter and drop of privileges. What a command is limited by stays. */
+static void
+bench_open_unlayered (Bench *self)
+{
+  g_autofree char *agent = g_strdup (g_getenv ("SANDBOX_AGENT_PATH"));
+  g_autofree char *directory = NULL;
+  g_autoptr (GError) error = NULL;
+
+  directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
+  bench_check (directory != NULL, "a directory", error);
+  self->unlayered = g_new0 (Bench, 1);
+  g_setenv ("SANDBOX_AGENT_PATH", BENCH_AGENT, TRUE);
+  bench_open_session (self->unlayered, directory);
+  if (agent != NULL)
+    g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
+  else
+    g_unsetenv ("SANDBOX_AGENT_PATH");
+}
+
+static void
+bench_close_unlayered (Bench *self)
+{
+  g_autofree char *directory = g_strdup (self->unlayered->directory);
+
+  bench_close_session (self->unlayered);
+  rmdir (directory);
+  g_clear_pointer (&self->unlayered, g_free);
+}
+
+static double
+bench_run_unlayered (Bench *self)
+{
+  return bench_run (self->unlayered);
 }
 
 /* ---- A session that lasts ---------------------------------------------------------------------------------------- */
@@ -613,6 +649,8 @@ static BenchRow rows[] = {
   { "posix-spawn-true", NULL, bench_spawn, 1, 0, 0 },
   { "run-true-bare-bwrap", "posix-spawn-true", bench_bare, 1, 0, 0 },
   { "run-true-one-bwrap", "run-true-bare-bwrap", bench_run, 1, 1.25, 0 },
+  { "run-true-no-layers", NULL, bench_run_unlayered, 1, 0, 0 },
+  { "run-true-layers", "run-true-no-layers", bench_run, 1, 1.10, 0 },
   { "attach-idle", "run-true-bare-bwrap", bench_attach, 1, 1.2, 0 },
   { "run-true-small-host", NULL, bench_run_small_host, 1, 0, 0 },
   { "run-true-large-host", "run-true-small-host", bench_run_large_host, 1, 1.15, 0 },
@@ -853,6 +891,7 @@ main (int    argc,
   directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
   bench_check (directory != NULL, "a directory", error);
   bench_open_session (&self, directory);
+  bench_open_unlayered (&self);
   bench_prepare_bare (&self);
   self.content = g_bytes_new (content, sizeof content);
   bench_fill_workspace (&self, (const char *const *) remaining);
@@ -880,6 +919,7 @@ main (int    argc,
       bench_end_host (&self.hosts[1]);
     }
   bench_remove_idle (&self);
+  bench_close_unlayered (&self);
   bench_empty_workspace (&self);
   bench_close_session (&self);
   rmdir (directory);

@@ -164,6 +164,107 @@ test_tracing (TestSandbox  *self,
     }
 }
 
+static SandboxReportStep *
+find_step (SandboxReport *report,
+           const char    *name)
+{
+  GListModel *steps = sandbox_report_get_steps (report);
+
+  for (guint i = 0; i < g_list_model_get_n_items (steps); i++)
+    {
+      g_autoptr (SandboxReportStep) step = g_list_model_get_item (steps, i);
+
+      if (g_str_equal (sandbox_report_step_get_name (step), name))
+        return step; /* the report's */
+    }
+
+  g_error ("the report has no step “%s”", name);
+}
+
+static void
+assert_says (SandboxReportStep *step,
+             const char        *part)
+{
+  if (strstr (sandbox_report_step_get_evidence (step), part) == NULL)
+    g_error ("“%s” is not in: %s", part, sandbox_report_step_get_evidence (step));
+}
+
+static void
+test_report (TestSandbox  *self,
+             gconstpointer unused)
+{
+  g_test_summary ("A report names each call that was refused, with its errno, and says what the kernel's Landlock gives and misses");
+
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+      g_autoptr (SandboxReport) report = NULL;
+      g_autoptr (GError) error = NULL;
+      SandboxReportStep *step = NULL;
+
+      sandbox_profile_set_filter (profile, (SandboxFilter) i);
+      report = sandbox_backend_probe (self->backend, profile, NULL, &error);
+      g_assert_no_error (error);
+      step = find_step (report, "filter");
+      g_assert_true (sandbox_report_step_get_ok (step));
+      assert_says (step, ". EPERM: mount, umount2, ");
+      assert_says (step, "clone-user");
+      assert_says (step, "chmod-set-id");
+      assert_says (step, ". ENOSYS: clone3, io_uring_setup, ");
+      assert_says (step, ". EAFNOSUPPORT: ");
+      assert_says (step, "sockets of 59 families");
+      g_assert_cmpint (strstr (sandbox_report_step_get_evidence (step), "ptrace") != NULL, ==, i != SANDBOX_FILTER_DEBUGGER);
+      g_assert_cmpint (strstr (sandbox_report_step_get_evidence (step), "setrlimit") != NULL, ==, i == SANDBOX_FILTER_STRICT);
+
+      step = find_step (report, "landlock");
+      g_assert_cmpint (sandbox_report_step_get_ok (step), ==, landlock_version () >= 2);
+      if (landlock_version () >= 2)
+        {
+          g_autofree char *version = g_strdup_printf ("version %ld. ", landlock_version ());
+
+          assert_says (step, version);
+          assert_says (step, landlock_version () >= 6 ? "neither their signals nor their abstract sockets" : "abstract sockets of the host can be reached");
+        }
+    }
+}
+
+static void
+test_unenforced (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  g_autofree char *agent = g_strdup (g_getenv ("SANDBOX_AGENT_PATH"));
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (SandboxReport) report = NULL;
+  SandboxReportStep *step = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Where the calls are made and not refused, there is no session, and it is said which calls");
+
+  g_setenv ("SANDBOX_AGENT_PATH", TEST_AGENT_WITHOUT_LAYERS, TRUE);
+  handle = test_create_for (self, profile, &error);
+  g_assert_null (handle);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  g_test_message ("%s", error->message);
+  g_assert_nonnull (strstr (error->message, "(step: filter): "));
+  g_assert_nonnull (strstr (error->message, "ptrace"));
+  g_assert_nonnull (strstr (error->message, "personality-no-randomize"));
+  g_clear_error (&error);
+
+  report = sandbox_backend_probe (self->backend, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (sandbox_report_get_grade (report), ==, SANDBOX_GRADE_UNAVAILABLE);
+  step = find_step (report, "filter");
+  g_assert_false (sandbox_report_step_get_ok (step));
+  assert_says (step, "ptrace");
+  g_assert_nonnull (sandbox_report_step_get_remedy (step));
+  g_assert_nonnull (sandbox_report_step_get_consequence (step));
+
+  g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
+  test_use_profile (self, profile);
+  test_assert_sh (self, "echo ran", "ran\n");
+}
+
 int
 main (int    argc,
       char **argv)
@@ -175,6 +276,8 @@ main (int    argc,
   g_test_add ("/layers/streams", TestSandbox, NULL, test_profile_set_up, test_streams, test_profile_tear_down);
   g_test_add ("/layers/strict-breaks", TestSandbox, NULL, test_profile_set_up, test_strict_breaks, test_profile_tear_down);
   g_test_add ("/layers/tracing", TestSandbox, NULL, test_profile_set_up, test_tracing, test_profile_tear_down);
+  g_test_add ("/layers/report", TestSandbox, NULL, test_profile_set_up, test_report, test_profile_tear_down);
+  g_test_add ("/layers/unenforced", TestSandbox, NULL, test_profile_set_up, test_unenforced, test_profile_tear_down);
 
   return g_test_run ();
 }

@@ -3,6 +3,7 @@
  * The agent in real sandboxes: every end a command can have, and every way to make the agent let go of one.
  * A root host hands over an idmapped mount and gives up its uid; any other host binds the workspace by bwrap.
  */
+#include "sandbox-agent-filter-private.h"
 #include "sandbox-agent-protocol.h"
 #include "sandbox-fd-private.h"
 
@@ -984,6 +985,49 @@ test_filter (Fixture      *fixture,
   assert_output (fixture, &(Options){ .script = "echo fine", .filter = largest, .n_instructions = G_N_ELEMENTS (largest) }, "fine\n");
 }
 
+static void
+test_check (Fixture      *fixture,
+            gconstpointer unused)
+{
+  static const char *const kinds[] = { "default", "strict", "debugger" };
+
+  g_test_summary ("The agent's own look at its filter finds each filter whole, a lesser one wanting, and ends as it must");
+
+  for (guint i = 0; i < 3 * G_N_ELEMENTS (kinds); i++)
+    {
+      const SandboxFilter has = (SandboxFilter) (i / G_N_ELEMENTS (kinds));
+      const SandboxFilter wants = (SandboxFilter) (i % G_N_ELEMENTS (kinds));
+      const char *const   argv[] = { "/run/sandbox-agent", "check", kinds[wants], "set-id", NULL };
+      g_autoptr (GError) error = NULL;
+      g_autoptr (GBytes) filter = sandbox_agent_filter_get (has, TRUE, &error);
+      g_autoptr (Sandbox) sandbox = NULL;
+      const gboolean good = wants == has || wants == SANDBOX_FILTER_DEBUGGER || (wants == SANDBOX_FILTER_DEFAULT && has == SANDBOX_FILTER_STRICT);
+      gsize          size = 0;
+      const void    *program = NULL;
+
+      g_assert_no_error (error);
+      program = g_bytes_get_data (filter, &size);
+      sandbox = run (fixture, &(Options){ .argv = argv, .filter = program, .n_instructions = (guint) (size / SANDBOX_AGENT_INSTRUCTION_SIZE) });
+      g_assert_true (sandbox->exited);
+      if ((sandbox->end.wait_status == 0) != good)
+        g_error ("%s as %s: %s", kinds[has], kinds[wants], sandbox->output->str);
+      g_assert_true (g_str_has_suffix (sandbox->output->str, "\nend 0 0\n"));
+      g_assert_cmpint (strstr (sandbox->output->str, "\nptrace 1 1\n") != NULL, ==, has != SANDBOX_FILTER_DEBUGGER && wants != SANDBOX_FILTER_DEBUGGER);
+    }
+
+  {
+    const char *const argv[] = { "/run/sandbox-agent", "check", "default", "any", NULL };
+    const char *const bad_argv[] = { "/run/sandbox-agent", "check", "other", "any", NULL };
+    g_autoptr (Sandbox) sandbox = run (fixture, &(Options){ .argv = argv });
+    g_autoptr (Sandbox) bad = run (fixture, &(Options){ .argv = bad_argv });
+
+    g_assert_cmpint (sandbox->end.wait_status, ==, 1 << 8);
+    g_assert_nonnull (strstr (sandbox->output->str, "personality-no-randomize 0 1\n"));
+    g_assert_null (strstr (sandbox->output->str, "set-id"));
+    g_assert_cmpint (bad->end.wait_status, ==, 125 << 8);
+  }
+}
+
 /* --- Landlock --- */
 
 #define NOWHERE \
@@ -1813,6 +1857,7 @@ main (int    argc,
   ADD ("limits", test_limits);
   ADD ("usage", test_usage);
   ADD ("filter", test_filter);
+  ADD ("check", test_check);
   ADD ("rules", test_rules);
   ADD ("rules-scope", test_rules_scope);
   ADD ("rules-fail", test_rules_fail);

@@ -98,12 +98,14 @@ bool agent_rules_prepare (const SandboxAgentSetup *setup,
 bool agent_rules_enforce (int ruleset_fd);
 bool agent_filter_enforce (const struct agent_sock_fprog *filter);
 
-/* launch.c, init.c, probe.c: the modes; they do not return */
+/* launch.c, init.c, probe.c, check.c: the modes; they do not return */
 void agent_launch (int    argc,
                    char **argv) __attribute__ ((noreturn));
 void agent_init (int    argc,
                  char **argv) __attribute__ ((noreturn));
 void agent_probe (int argc) __attribute__ ((noreturn));
+void agent_check (int    argc,
+                  char **argv) __attribute__ ((noreturn));
 
 /* session.c: carries out SETUP; false with @failed filled in */
 bool agent_session_prepare (AgentSession             *self,

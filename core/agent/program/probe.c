@@ -168,7 +168,10 @@ agent_probe (int argc)
   probe_apart (probe_namespaces);
   probe_apart (probe_filter);
   version = syscall (SYS_landlock_create_ruleset, NULL, 0, 1 /* the version, please */);
-  probe_tell ("landlock", version > 0, version > 0 ? version : 0);
+  /* the first version is not used */
+  if (version == 1)
+    errno = EOPNOTSUPP;
+  probe_tell ("landlock", version > 1, version > 0 ? version : 0);
   probe_tell ("end", true, 0);
   _exit (0);
 }
