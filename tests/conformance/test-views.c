@@ -671,6 +671,12 @@ test_root_state_alias (TestSandbox  *self,
   g_assert_cmpint (mount ("none", "/opt", "tmpfs", 0, "mode=0755"), ==, 0);
   bind_at (outer, "/opt/other");
   test_assert_refused (self, system, SANDBOX_ERROR_INVALID, "by another name");
+
+  g_assert_true (sandbox_handle_shutdown (self->handle, NULL, &error));
+  g_clear_object (&self->handle);
+  g_clear_object (&self->backend);
+  g_assert_cmpint (umount2 (top, MNT_DETACH), ==, 0);
+  g_assert_cmpint (g_rmdir (top), ==, 0);
 }
 
 /* ---- The workspace ---- */
