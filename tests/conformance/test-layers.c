@@ -37,7 +37,7 @@ test_abstract_sockets (TestSandbox  *self,
   g_autoptr (SandboxNetworkPolicy) policy = sandbox_network_policy_new_allow_all ();
   g_autoptr (GError) error = NULL;
 
-  g_test_summary ("Case 22: the network of the host does not bring its abstract sockets, where the kernel's Landlock knows of them; a command's own work");
+  g_test_summary ("The network of the host does not bring its abstract sockets, where the kernel's Landlock knows of them; a command's own work");
 
   g_strlcpy (address.sun_path + 1, name, sizeof address.sun_path - 1);
   g_assert_cmpint (bind (fd, (struct sockaddr *) &address, (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1 + strlen (name))), ==, 0);
@@ -146,7 +146,7 @@ test_tracing (TestSandbox  *self,
   static const char *const trace = "python3 -c 'import ctypes, os; c = ctypes.CDLL (None, use_errno=True); print (c.ptrace (0, 0, 0, 0), os.strerror (ctypes.get_errno ()))'";
   static const char *const maps = "setarch -R grep -c 'stack' /proc/self/maps 2>/dev/null || echo refused";
 
-  g_test_summary ("Case 18: commands trace each other with the debugger filter only, and never what is not theirs");
+  g_test_summary ("Commands trace each other with the debugger filter only, and never what is not theirs");
 
   for (guint i = 0; i < 3; i++)
     {
