@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a guest finds around it, and what of it it can use against the host. */
-#include "../common/test-sandbox.h"
+#include "../common/test-profile.h"
 
 #include <netinet/in.h>
 #include <pty.h>
@@ -9,6 +9,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <termios.h>
+
+/* How many calls the program of probes/calls.c makes */
+#ifdef __x86_64__
+# define N_KERNEL_CALLS 92
+# define N_SET_ID_CALLS 16
+#else
+# define N_KERNEL_CALLS 89
+# define N_SET_ID_CALLS 11
+#endif
 
 /* A word in this program's own environment that no guest may ever see. */
 static char *secret;
@@ -21,8 +30,8 @@ test_set_up (TestSandbox  *self,
   test_install_program (self->workspace, "calls", TEST_CALLS);
 }
 
-/* What the program "calls" says: one line for each call, none of them done; @expected maps names to answers, and what
- * it does not name must fail in whatever way. */
+/* What the program "calls" says, one line for each call: @others maps names to answers, and @usual is the answer to the rest,
+ * or NULL when those must fail in whatever way. */
 static void
 test_calls (TestSandbox *self,
             const char  *set,
@@ -44,7 +53,7 @@ test_calls (TestSandbox *self,
       for (guint j = 0; others != NULL && others[j][0] != NULL; j++)
         if (g_str_equal (words[0], others[j][0]))
           expected = others[j][1];
-      if (g_strcmp0 (words[1], "done") == 0 || (expected != NULL && g_strcmp0 (words[1], expected) != 0))
+      if (expected != NULL ? g_strcmp0 (words[1], expected) != 0 : g_strcmp0 (words[1], "done") == 0)
         g_error ("%s: %s instead of %s", words[0], words[1], expected != NULL ? expected : "a failure");
     }
 }
@@ -82,15 +91,32 @@ test_kernel_calls (TestSandbox  *self,
     { "socket-audit", "EAFNOSUPPORT" },
     { NULL, NULL },
   };
-#ifdef __x86_64__
-  const guint n_calls = 92;
-#else
-  const guint n_calls = 89;
-#endif
-
   g_test_summary ("Cases 14, 15, 17, 18, 19: namespaces, mounts, keys, leases, other processes, odd sockets and the machine are out of reach");
 
-  test_calls (self, "kernel", n_calls, "EPERM", others);
+  test_calls (self, "kernel", N_KERNEL_CALLS, "EPERM", others);
+}
+
+static void
+test_filters (TestSandbox  *self,
+              gconstpointer unused)
+{
+  /* What a debugger is there for, of itself and not of process 1. */
+  static const char *const debugger[][2] = { { "ptrace", "done" }, { "personality", "done" }, { NULL, NULL } };
+  static const char *const set_id[][2] = { { "openat2", "ENOSYS" }, { NULL, NULL } };
+
+  g_test_summary ("Cases 14 to 19, 92: with each filter the same calls are out of reach, but those that the debugger's is for");
+
+  for (guint i = SANDBOX_FILTER_DEFAULT; i <= SANDBOX_FILTER_DEBUGGER; i++)
+    {
+      g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+      sandbox_profile_set_filter (profile, (SandboxFilter) i);
+      test_use_profile (self, profile);
+      test_calls (self, "kernel", N_KERNEL_CALLS, NULL, i == SANDBOX_FILTER_DEBUGGER ? debugger : NULL);
+      test_calls (self, "set-id", N_SET_ID_CALLS, "EPERM", set_id);
+      test_calls (self, "files", 25, NULL, NULL);
+      g_free (test_sh (self, "rm -rf made-* mine"));
+    }
 }
 
 static void
@@ -99,15 +125,10 @@ test_set_id_calls (TestSandbox  *self,
 {
   static const char *const others[][2] = { { "openat2", "ENOSYS" }, { NULL, NULL } };
   g_autofree char         *found = NULL;
-#ifdef __x86_64__
-  const guint n_calls = 16;
-#else
-  const guint n_calls = 11;
-#endif
 
   g_test_summary ("Case 92: no way to a set-user-ID or set-group-ID file, a device node or file capabilities in the workspace");
 
-  test_calls (self, "set-id", n_calls, "EPERM", others);
+  test_calls (self, "set-id", N_SET_ID_CALLS, "EPERM", others);
   found = test_sh (self, "chmod u+s mine 2>/dev/null; chmod 2755 . 2>/dev/null; cp -p mine copy; install -m 4755 mine made 2>/dev/null;"
                          "find . -perm /6000 -o -type b -o -type c");
   g_assert_cmpstr (found, ==, "");
@@ -580,6 +601,7 @@ main (int    argc,
   g_setenv ("SANDBOX_TEST_SECRET", secret, TRUE);
 
   add ("/surface/kernel-calls", test_kernel_calls);
+  add ("/surface/filters", test_filters);
   add ("/surface/set-id-calls", test_set_id_calls);
   add ("/surface/kernel-files", test_kernel_files);
 #ifdef __x86_64__
