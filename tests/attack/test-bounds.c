@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Limits that a guest runs into: each holds inside the sandbox, for that sandbox alone, and is told as what it was. The program
- * starts itself where limits cannot be set ("--refused WORKSPACE") and where the disk is small ("--disk DIRECTORY").
+ * starts itself where limits cannot be set ("--refused WORKSPACE"), where the kernel has no Landlock or takes no filter
+ * ("--no-landlock WORKSPACE", "--no-filter WORKSPACE"), and where the disk is small ("--disk DIRECTORY").
  */
 #include "../common/test-profile.h"
 
@@ -202,6 +203,63 @@ refused_main (const char *workspace)
   return 0;
 }
 
+/* ---- Where a layer is missing ---- */
+
+#define NR_LANDLOCK_CREATE_RULESET 444
+#define PR_SET_SECCOMP 22
+
+static int
+absent_main (const char *layer,
+             const char *workspace)
+{
+  g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (SandboxReport) report = NULL;
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+  scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ALLOW);
+  GListModel     *steps = NULL;
+
+  g_assert_nonnull (filter);
+  if (g_str_equal (layer, "landlock"))
+    g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), NR_LANDLOCK_CREATE_RULESET, 0), ==, 0);
+  else
+    {
+      g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EINVAL), SCMP_SYS (prctl), 1, SCMP_A0 (SCMP_CMP_EQ, PR_SET_SECCOMP)), ==, 0);
+      g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), SCMP_SYS (seccomp), 0), ==, 0);
+    }
+  g_assert_cmpint (seccomp_load (filter), ==, 0);
+  seccomp_release (filter);
+
+  backend = test_new_backend (registry);
+  report = sandbox_backend_probe (backend, NULL, NULL, &error);
+  g_assert_no_error (error);
+  steps = sandbox_report_get_steps (report);
+  for (guint i = 0; i < g_list_model_get_n_items (steps); i++)
+    {
+      g_autoptr (SandboxReportStep) step = g_list_model_get_item (steps, i);
+
+      g_print ("step %s %s\n", sandbox_report_step_get_name (step), sandbox_report_step_get_ok (step) ? "good" : "bad");
+    }
+  for (const char *const *gaps = sandbox_report_get_gaps (report); gaps != NULL && *gaps != NULL; gaps++)
+    g_print ("gap %s\n", *gaps);
+
+  handle = test_create (backend, workspace, &error);
+  if (handle != NULL)
+    {
+      g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "echo ran >ran", NULL);
+      g_autoptr (SandboxResult) result = sandbox_session_run (sandbox_handle_get_session (handle), command, NULL, &error);
+
+      g_assert_no_error (error);
+      test_assert_exited (result, 0);
+      g_assert_true (sandbox_handle_stop (handle, NULL, &error));
+    }
+  else
+    g_print ("refused %d\n", error->code);
+
+  return 0;
+}
+
 static char *
 run_myself (const char *what,
             const char *where)
@@ -234,6 +292,31 @@ test_unset (void)
   g_assert_true (g_str_has_prefix (said, code));
   g_assert_nonnull (strstr (said, "step: resource limit"));
   g_assert_false (g_file_test (witness, G_FILE_TEST_EXISTS));
+  test_remove_tree (workspace);
+}
+
+static void
+test_absent_layers (void)
+{
+  g_autofree char *workspace = test_make_workspace ();
+  g_autofree char *ran = g_build_filename (workspace, "ran", NULL);
+  g_autofree char *refused = g_strdup_printf ("refused %d\n", SANDBOX_ERROR_UNAVAILABLE);
+  g_autofree char *filter = NULL;
+  g_autofree char *landlock = NULL;
+
+  g_test_summary ("Case 25: without Landlock a session runs and the report says what is missing; without filters there is no session");
+
+  filter = run_myself ("--no-filter", workspace);
+  g_assert_nonnull (strstr (filter, "step filter bad\n"));
+  g_assert_nonnull (strstr (filter, refused));
+  g_assert_false (g_file_test (ran, G_FILE_TEST_EXISTS));
+
+  landlock = run_myself ("--no-landlock", workspace);
+  g_assert_null (strstr (landlock, "step filter bad\n"));
+  g_assert_nonnull (strstr (landlock, "step landlock bad\n"));
+  g_assert_nonnull (strstr (landlock, "gap "));
+  g_assert_nonnull (strstr (landlock, "Landlock"));
+  g_assert_true (g_file_test (ran, G_FILE_TEST_EXISTS));
   test_remove_tree (workspace);
 }
 
@@ -552,6 +635,8 @@ main (int    argc,
 {
   if (argc == 3 && g_str_equal (argv[1], "--refused"))
     return refused_main (argv[2]);
+  if (argc == 3 && (g_str_equal (argv[1], "--no-landlock") || g_str_equal (argv[1], "--no-filter")))
+    return absent_main (argv[1] + strlen ("--no-"), argv[2]);
   if (argc == 3 && g_str_equal (argv[1], "--disk"))
     return disk_main (argv[2]);
 
@@ -561,6 +646,7 @@ main (int    argc,
   add ("/bounds/open-files", test_open_files);
   add ("/bounds/processes", test_processes);
   g_test_add_func ("/bounds/refused", test_unset);
+  g_test_add_func ("/bounds/absent-layers", test_absent_layers);
   add ("/bounds/memory-files", test_memory_files);
   add ("/bounds/address-space", test_address_space);
   add ("/bounds/groups", test_groups);
