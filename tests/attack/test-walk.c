@@ -327,6 +327,31 @@ test_external (Walk         *self,
   g_free (sandbox.workspace);
 }
 
+/* The worst of all: the guest is root on this machine, because somebody asked for it. */
+static void
+test_root (Walk         *self,
+           gconstpointer unused)
+{
+  const char *const writable[] = { "/workspace", NULL };
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (GError) error = NULL;
+  TestSandbox sandbox = { .backend = self->backend };
+
+  g_test_summary ("A guest that runs as root opens nothing of the machine's either");
+
+  sandbox.workspace = test_make_workspace ();
+  test_install_program (sandbox.workspace, "walk", TEST_WALK);
+  sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_HOST);
+  sandbox.handle = test_create_for (&sandbox, profile, &error);
+  g_assert_no_error (error);
+  sandbox.session = sandbox_handle_get_session (sandbox.handle);
+  check_walk (&sandbox, writable, "/usr");
+  g_assert_true (sandbox_handle_stop (sandbox.handle, NULL, &error));
+  g_clear_object (&sandbox.handle);
+  test_remove_tree (sandbox.workspace);
+  g_free (sandbox.workspace);
+}
+
 static void
 test_kept (Walk         *self,
            gconstpointer unused)
@@ -399,6 +424,8 @@ main (int    argc,
 
   g_test_add ("/walk/minimal", Walk, GINT_TO_POINTER (SANDBOX_VIEW_MINIMAL), walk_set_up, test_external, walk_tear_down);
   g_test_add ("/walk/system", Walk, GINT_TO_POINTER (SANDBOX_VIEW_SYSTEM), walk_set_up, test_external, walk_tear_down);
+  if (geteuid () == 0)
+    g_test_add ("/walk/root/as-root", Walk, NULL, walk_set_up, test_root, walk_tear_down);
   g_test_add ("/walk/kept", Walk, NULL, walk_set_up, test_kept, walk_tear_down);
   g_test_add ("/walk/mounts", Walk, NULL, walk_set_up, test_mounts, walk_tear_down);
 
