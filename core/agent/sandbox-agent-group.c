@@ -184,7 +184,7 @@ sandbox_agent_group_new (SandboxControlGroup *parent,
   g_return_val_if_fail (SANDBOX_IS_LIMITS (limits), NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
-  if (!sandbox_control_group_check_limits (parent, limits, error))
+  if (!sandbox_control_group_check_limits (parent, limits, error) || !sandbox_control_group_enable (parent, limits, error))
     return NULL;
 
   self = g_object_new (SANDBOX_TYPE_AGENT_GROUP, NULL);

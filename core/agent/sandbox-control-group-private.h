@@ -11,8 +11,8 @@ G_BEGIN_DECLS
 /* Whether a limit is one that a control group holds, and the property's name of the first. */
 const char *sandbox_control_group_find_limit (SandboxLimits *limits);
 
-/* In the directory @fd (taken), whatever is mounted there. Enables the controllers, and removes what hosts left there
- * that are dead. NULL when no controller can be had. */
+/* In the directory @fd (taken), whatever is mounted there. Removes what hosts left there that are dead. NULL when no
+ * controller can be had. */
 SandboxControlGroup *sandbox_control_group_new_for_fd (int         fd,
                                                        const char *path,
                                                        GError    **error);
@@ -23,6 +23,11 @@ gboolean sandbox_control_group_locate (const char *cgroup,
                                        const char *mountinfo,
                                        char      **path,
                                        char      **top);
+
+/* Enables the controllers that @limits need, once each. Fails with NOT_SUPPORTED. */
+gboolean sandbox_control_group_enable (SandboxControlGroup *self,
+                                       SandboxLimits       *limits,
+                                       GError             **error);
 
 /* The directory, which the object holds open. */
 int sandbox_control_group_get_fd (SandboxControlGroup *self);

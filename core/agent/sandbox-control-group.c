@@ -50,6 +50,7 @@ struct _SandboxControlGroup
   int    fd;
   char  *path;
   char **controllers;
+  gint   enabled; /* atomic; a bit for each need: seen to be */
 };
 
 static const char *const known_controllers[] = { "memory", "pids", "cpu" };
@@ -264,22 +265,21 @@ sandbox_control_group_is_inhabited (int fd)
          (!sandbox_proc_read (fd, "cgroup.procs", text, sizeof text) || text[0] != '\0');
 }
 
-/* Of the directory of a group: what can be limited in groups below it. */
+/* Of the directory of a group: what is enabled for groups below it, or can be. Nothing is changed before it is needed:
+ * others may live below it too. */
 static char **
-sandbox_control_group_enable (int fd)
+sandbox_control_group_list_controllers (int fd)
 {
   g_autoptr (GStrvBuilder) controllers = g_strv_builder_new ();
+  const gboolean can_enable = faccessat (fd, "cgroup.subtree_control", W_OK, AT_EACCESS) == 0;
 
   for (guint i = 0; i < G_N_ELEMENTS (known_controllers); i++)
     {
-      const char      *name = known_controllers[i];
-      g_autofree char *enable = g_strconcat ("+", name, NULL);
+      const char *name = known_controllers[i];
 
-      if (!sandbox_control_group_has_name (fd, "cgroup.subtree_control", name) &&
-          !(sandbox_control_group_has_name (fd, "cgroup.controllers", name) &&
-            sandbox_control_group_write (fd, "cgroup.subtree_control", enable)))
-        continue;
-      g_strv_builder_add (controllers, name);
+      if (sandbox_control_group_has_name (fd, "cgroup.subtree_control", name) ||
+          (can_enable && sandbox_control_group_has_name (fd, "cgroup.controllers", name)))
+        g_strv_builder_add (controllers, name);
     }
 
   return g_strv_builder_end (controllers);
@@ -300,7 +300,7 @@ sandbox_control_group_new_for_fd (int         fd,
                    "The control group “%s” has processes of its own, and so can have no groups with limits below it", path);
       return NULL;
     }
-  self->controllers = sandbox_control_group_enable (fd);
+  self->controllers = sandbox_control_group_list_controllers (fd);
   if (self->controllers[0] == NULL)
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
@@ -491,8 +491,8 @@ sandbox_control_group_find (GError **error)
  * user by owning it, to root by its attribute `user.delegate` or `trusted.delegate`, which systemd sets for `Delegate=yes`. The
  * kernel lets a group have limited groups below it only when no process is in it directly, as with `DelegateSubgroup=`.
  *
- * The controllers `memory`, `pids` and `cpu` are enabled in it where they are not and may be. Groups that programs
- * of this library left there, and are dead, are killed and removed.
+ * Of the controllers `memory`, `pids` and `cpu` those that a limit needs are enabled in it when the first such sandbox is
+ * made. Groups that programs of this library left there, and are dead, are killed and removed at once.
  *
  * Fails with %SANDBOX_ERROR_NOT_SUPPORTED.
  *
@@ -629,6 +629,34 @@ sandbox_control_group_check_limits (SandboxControlGroup *self,
                    "The limit “%s” cannot be enforced here: the control group “%s” has no controller “%s”",
                    needs[i].limit, self->path, needs[i].controller);
       return FALSE;
+    }
+
+  return TRUE;
+}
+
+gboolean
+sandbox_control_group_enable (SandboxControlGroup *self,
+                              SandboxLimits       *limits,
+                              GError             **error)
+{
+  SandboxControlGroupNeed needs[N_NEEDS];
+
+  sandbox_control_group_list_needs (limits, needs);
+  for (guint i = 0; i < N_NEEDS; i++)
+    {
+      g_autofree char *text = g_strconcat ("+", needs[i].controller, NULL);
+
+      if (!needs[i].wanted || (g_atomic_int_get (&self->enabled) & (1 << i)) != 0)
+        continue;
+      if (!sandbox_control_group_has_name (self->fd, "cgroup.subtree_control", needs[i].controller) &&
+          !sandbox_control_group_write (self->fd, "cgroup.subtree_control", text))
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                       "The limit “%s” cannot be enforced here: the controller “%s” cannot be enabled in “%s”: %s",
+                       needs[i].limit, needs[i].controller, self->path, g_strerror (errno));
+          return FALSE;
+        }
+      g_atomic_int_or ((guint *) &self->enabled, 1 << i);
     }
 
   return TRUE;

@@ -244,20 +244,30 @@ test_controllers (Tree         *self,
   g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
   g_autoptr (GError) error = NULL;
 
-  g_test_summary ("What is enabled counts, what is there is enabled, and the rest is refused by name");
+  g_test_summary ("What is enabled counts, what is there is enabled when it is needed, and the rest is refused by name");
   tree_write (self, "cgroup.controllers", "cpuset cpu io pids hugetlb\n");
   tree_write (self, "cgroup.subtree_control", "pids\n");
   group = tree_open (self, &error);
   g_assert_no_error (error);
   g_assert_cmpstr (sandbox_control_group_get_path (group), ==, self->path);
   g_assert_true (g_strv_equal (sandbox_control_group_get_controllers (group), (const char *const[]){ "pids", "cpu", NULL }));
-  tree_assert (self, "cgroup.subtree_control", "+cpu\n"); /* a plain file is written over from its start */
+  tree_assert (self, "cgroup.subtree_control", "pids\n");
 
   sandbox_limits_set_cpu_seconds (limits, 5);
   sandbox_limits_set_tasks (limits, 5);
+  g_assert_true (sandbox_control_group_enable (group, limits, &error));
+  g_assert_no_error (error);
+  tree_assert (self, "cgroup.subtree_control", "pids\n");
   sandbox_limits_set_cpu_percent (limits, 5);
   g_assert_true (sandbox_control_group_check_limits (group, limits, &error));
   g_assert_no_error (error);
+  g_assert_true (sandbox_control_group_enable (group, limits, &error));
+  g_assert_no_error (error);
+  tree_assert (self, "cgroup.subtree_control", "+cpu\n"); /* a plain file is written over from its start */
+  tree_write (self, "cgroup.subtree_control", "");
+  g_assert_true (sandbox_control_group_enable (group, limits, &error)); /* once is enough */
+  g_assert_no_error (error);
+  tree_assert (self, "cgroup.subtree_control", "");
   sandbox_limits_set_memory_bytes (limits, 5);
   g_assert_false (sandbox_control_group_check_limits (group, limits, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
