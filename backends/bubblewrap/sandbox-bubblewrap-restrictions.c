@@ -60,6 +60,29 @@ sandbox_bubblewrap_restrictions_to_names (SandboxRestrictions restrictions)
   return g_string_free (g_steal_pointer (&names), FALSE);
 }
 
+/* What of @profile or @policy ends one of @missing; the first mount stands for all. */
+static char *
+sandbox_bubblewrap_restrictions_find_cause (SandboxRestrictions   missing,
+                                            SandboxProfile       *profile,
+                                            SandboxNetworkPolicy *policy)
+{
+  GListModel *mounts = sandbox_profile_get_mounts (profile);
+
+  if ((missing & ~sandbox_bubblewrap_restrictions_get (NULL, policy)) != 0)
+    return g_strdup ("the network policy");
+  for (guint i = 0; i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+      g_autoptr (SandboxProfile) alone = sandbox_profile_new ();
+
+      sandbox_profile_add_mount (alone, mount);
+      if ((missing & ~sandbox_bubblewrap_restrictions_get (alone, policy)) != 0)
+        return g_strdup_printf ("the mount at “%s”", sandbox_mount_get_target (mount));
+    }
+
+  return g_strdup ("the system view");
+}
+
 gboolean
 sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
                                        SandboxProfile       *profile,
@@ -68,13 +91,15 @@ sandbox_bubblewrap_restrictions_check (SandboxRestrictions   required,
 {
   SandboxRestrictions missing = required & ~sandbox_bubblewrap_restrictions_get (profile, policy);
   g_autofree char    *names = NULL;
+  g_autofree char    *cause = NULL;
 
   if (missing == SANDBOX_RESTRICTIONS_NONE)
     return TRUE;
 
   names = sandbox_bubblewrap_restrictions_to_names (missing);
+  cause = sandbox_bubblewrap_restrictions_find_cause (missing, profile, policy);
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-               "What is required cannot be enforced with this network policy, view and mounts: %s", names);
+               "What is required cannot be enforced: %s, because of %s: leave out one of the two", names, cause);
 
   return FALSE;
 }

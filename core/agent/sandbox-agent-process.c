@@ -368,7 +368,7 @@ sandbox_agent_process_tell_limits (SandboxAgentProcess      *self,
   SandboxLimits  *limits = sandbox_command_get_limits (self->command);
   guint64         cpu = limits != NULL ? sandbox_limits_get_cpu_seconds (limits) : 0;
   guint64         file_size = limits != NULL ? sandbox_limits_get_file_size_bytes (limits) : 0;
-  guint64         cpu_used = (exited->user_us + exited->system_us) / G_USEC_PER_SEC;
+  guint64         cpu_used = (exited->user_us + exited->system_us + G_USEC_PER_SEC / 2) / G_USEC_PER_SEC;
   int             signum = WIFSIGNALED (exited->wait_status) ? WTERMSIG (exited->wait_status) : 0;
 
   if ((exited->flags & SANDBOX_AGENT_EXITED_DEADLINE) != 0)

@@ -393,7 +393,8 @@ sandbox_command_class_init (SandboxCommandClass *klass)
   /**
    * SandboxCommand:limits:
    *
-   * Limits of this command, or %NULL for those of the profile.
+   * Limits of this command, which come over those of the profile one by one: what is 0 here stays as it is there. %NULL
+   * for those of the profile alone.
    *
    * The default is %NULL.
    *

@@ -24,6 +24,9 @@ G_BEGIN_DECLS
  * `io_uring`, `clone3`, the newer mount calls, `memfd_secret`, and whatever is newer than this library, programs get the
  * answer of a kernel that has none. Calls of another architecture are the end of the process.
  *
+ * Without tracing, `gdb` and `strace` do not work, and the leak check of AddressSanitizer fails: use the debugger filter, or
+ * `ASAN_OPTIONS=detect_leaks=0`.
+ *
  * The debugger filter allows `ptrace`, `process_vm_readv`, `process_vm_writev`, `kcmp`, and a personality without address
  * randomisation again.
  *

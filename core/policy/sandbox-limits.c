@@ -227,7 +227,9 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Processes and threads of the user of the sandbox (RLIMIT_NPROC); 0 is no limit.
    *
-   * The kernel counts by user, so commands that share one count together.
+   * Each command is counted by itself: the kernel (from Linux 5.14 on) counts by user and user namespace, and each sandbox
+   * has a namespace of its own. One process of the sandbox counts too. At the limit no other can be made (EAGAIN), and the
+   * command ends as it will: there is no outcome for that.
    *
    * The default is 0.
    *
@@ -241,7 +243,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:open-files:
    *
-   * Open descriptors of each process (RLIMIT_NOFILE); 0 is no limit.
+   * Open descriptors of each process (RLIMIT_NOFILE); 0 is no limit. At the limit no other can be opened (EMFILE); there
+   * is no outcome for that.
    *
    * The default is 0.
    *
@@ -313,7 +316,7 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:tmp-bytes:
    *
-   * Size of the `/tmp` of the sandbox, in bytes; 0 leaves it to the kernel. It has no more files than pages of memory.
+   * Size of the `/tmp` of the sandbox, in bytes, for a profile: a command with another size is refused. 0 leaves it to the kernel. It has no more files than pages of memory.
    *
    * The default is 268435456, 256 MiB.
    *
@@ -327,7 +330,7 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:shm-bytes:
    *
-   * Size of the `/dev/shm` of the sandbox, in bytes; 0 leaves it to the kernel. It has no more files than pages of memory.
+   * Size of the `/dev/shm` of the sandbox, in bytes, for a profile: a command with another size is refused. 0 leaves it to the kernel. It has no more files than pages of memory.
    *
    * The default is 16777216, 16 MiB.
    *

@@ -267,7 +267,7 @@ sandbox_profile_explain_view (SandboxProfile     *self,
     {
       if (g_str_equal (path, place->path) || place->whole)
         return g_strdup (place->text);
-      return g_strdup_printf ("is not there: “%s” %s", place->path, place->text);
+      return g_strdup_printf ("is not there, and commands cannot make it: “%s” %s", place->path, place->text);
     }
 
   return g_strdup_printf ("is “%s” of the host, if it has one, by the %s view. Commands can read it%s, and not change it.%s",

@@ -40,7 +40,7 @@ static const SandboxPreset presets[] = {
       .name = "build",
       .view = SANDBOX_VIEW_SYSTEM,
       .proc = SANDBOX_PROC_MODE_AUTO,
-      .filter = SANDBOX_FILTER_DEFAULT,
+      .filter = SANDBOX_FILTER_DEBUGGER,
       .required = SANDBOX_RESTRICTIONS_WRITE_CONTAINED | SANDBOX_RESTRICTIONS_PROCESS_CONTAINED,
       .processes = 4096,
       .open_files = 16384,
@@ -111,7 +111,7 @@ sandbox_profile_make_preset_limits (const SandboxPreset *preset)
  * | view | minimal | system | minimal | minimal |
  * | workspace | read and write | read and write | read only | read and write |
  * | proc | auto | auto | auto | none |
- * | filter | default | default | strict | strict |
+ * | filter | default | debugger | strict | strict |
  * | required | writes contained, secrets hidden, processes contained | writes and processes contained | all, so no network | all, so no network |
  * | CPU seconds of a process | – | – | 60 | 120 |
  * | address space of a process | – | – | – | 4 GiB |
@@ -124,7 +124,11 @@ sandbox_profile_make_preset_limits (const SandboxPreset *preset)
  *
  * `agent` has the minimal view: git, compilers, Python and Node work with it as they are installed in `/usr`, and it
  * promises that secrets are hidden. `build` has the system view for toolchains in `/opt` and for what reads the host's `/etc`, which
- * costs that promise. `inspect` and `converter` have the strict filter; see [enum@Sandbox.Filter] for what does not run with it.
+ * costs that promise, and the debugger filter for tests under AddressSanitizer. `inspect` and `converter` have the strict filter; see [enum@Sandbox.Filter] for what does not run with it.
+ *
+ * A preset sets neither time nor output: those are of each command ([property@Sandbox.Command:timeout-ms],
+ * [property@Sandbox.Command:max-output]). A mount of files that are no programs ends the promise that secrets are hidden: set
+ * [property@Sandbox.Profile:required] without it then.
  *
  * None needs a control group. Where there is one, [property@Sandbox.Limits:memory-bytes] and
  * [property@Sandbox.Limits:tasks] are worth setting: what bounds one process does not bound all of them together, and `/tmp` is

@@ -19,12 +19,17 @@ G_BEGIN_DECLS
  * @SANDBOX_OUTCOME_CANCELLED: the host cancelled it
  * @SANDBOX_OUTCOME_STOPPED: the host stopped it, or its session
  * @SANDBOX_OUTCOME_MEMORY_LIMIT: it used more memory than its limit
- * @SANDBOX_OUTCOME_TASKS_LIMIT: it made more processes and threads than its limit
+ * @SANDBOX_OUTCOME_TASKS_LIMIT: it failed after it had as many processes and threads as [property@Sandbox.Limits:tasks] lets it
  * @SANDBOX_OUTCOME_CPU_LIMIT: it used more processor time than its limit
  * @SANDBOX_OUTCOME_FILE_SIZE_LIMIT: it wrote a file larger than its limit
  * @SANDBOX_OUTCOME_LOST: nobody knows how it ended
  *
  * How a command ended.
+ *
+ * %SANDBOX_OUTCOME_CPU_LIMIT and %SANDBOX_OUTCOME_FILE_SIZE_LIMIT are for limits of a single process, and are seen when they
+ * end the command's first process by a signal. In a child of a shell, or in a program that ignores the signal, as Python does
+ * with SIGXFSZ, the command ends as it will, perhaps with 0. Limits of address space, of the number of processes
+ * ([property@Sandbox.Limits:processes]) and of open files have no outcome: programs get ENOMEM, EAGAIN and EMFILE.
  *
  * Since: 1.0
  */
