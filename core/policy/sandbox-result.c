@@ -303,6 +303,8 @@ sandbox_result_class_init (SandboxResultClass *klass)
    * The largest use seen of what the limit that ended the command counts, in the same
    * unit, or 0 when it is unknown.
    *
+   * For a file it is the limit, as none has become larger; for memory too where the kernel does not count it (before 5.19).
+   *
    * Since: 1.0
    */
   properties[PROP_LIMIT_PEAK] =
