@@ -11,6 +11,9 @@
 /* A bwrap that does not know an option says so at once; one that hangs is not tried a second time. */
 #define REFUSAL_US (5 * G_USEC_PER_SEC)
 
+/* By filter: what bwrap and agent were (a quark of the stamp) when each call was last found refused. Atomic. */
+static guint trial_proved[SANDBOX_FILTER_DEBUGGER + 1];
+
 /* The steps stand last to first. */
 
 static void
@@ -221,10 +224,19 @@ sandbox_bubblewrap_trial_judge_filter (SandboxBubblewrapTrial *trial,
   g_autofree char *missed = NULL;
 
   g_clear_object (&trial->filter);
+  if (!trial->checks)
+    {
+      *complete = g_str_has_suffix (text, "\n");
+      return TRUE;
+    }
   trial->filter = sandbox_bubblewrap_probe_judge_filter (text, &missed);
   *complete = trial->filter != NULL;
   if (missed == NULL)
-    return TRUE;
+    {
+      if (*complete)
+        g_atomic_int_set (&trial_proved[sandbox_profile_get_filter (trial->profile)], trial->stamp_id);
+      return TRUE;
+    }
 
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                "The sandbox was built, but its system call filter does not refuse what it must (step: filter): %s", missed);
@@ -275,18 +287,20 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
 {
   /* No program of the view, of which there may be none, nor one that a command has left in the workspace */
   const SandboxFilter kind = sandbox_profile_get_filter (trial->profile);
-  const char *const   argv[] = {
-      SANDBOX_BUBBLEWRAP_AGENT, "check",
-    kind == SANDBOX_FILTER_STRICT     ? "strict"
-      : kind == SANDBOX_FILTER_DEBUGGER ? "debugger"
-                                        : "default",
-      "set-id", NULL
-  };
-  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  const char *const   kind_name = kind == SANDBOX_FILTER_STRICT ? "strict" : kind == SANDBOX_FILTER_DEBUGGER ? "debugger"
+                                                                                                             : "default";
+  g_autofree char    *stamp = sandbox_bubblewrap_probe_stamp (trial->executable);
+  const char *const   check_argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "check", kind_name, "set-id", NULL };
+  const char *const   argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "version", NULL };
+  g_autoptr (SandboxCommand) command = NULL;
   g_autoptr (SandboxSession) session = NULL;
   SandboxLimits *limits = sandbox_profile_get_limits (trial->profile);
   GError        *error = NULL;
 
+  /* The filter and the kernel stay what they are: a later session only shows that a program runs. A probe looks anew. */
+  trial->stamp_id = g_quark_from_string (stamp);
+  trial->checks = trial->directory != NULL || (guint) g_atomic_int_get (&trial_proved[kind]) != trial->stamp_id;
+  command = sandbox_command_new (trial->checks ? check_argv : argv);
   /* That a control group can be entered, and that the sandbox fits in there, is proved too. */
   if (!sandbox_agent_driver_check_limits (limits, NULL, NULL))
     sandbox_command_set_limits (command, limits);

@@ -49,6 +49,8 @@ struct _SandboxBubblewrapTrial
   GTaskThreadFunc blocking; /* what its thread does */
   gint64          began_us; /* the proof; monotonic */
   SandboxProcess *process;  /* of the proof; nullable */
+  gboolean        checks;   /* it makes each call that its filter must refuse */
+  guint           stamp_id; /* what it looks at */
   char            answer[8192];
 };
 

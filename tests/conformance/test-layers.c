@@ -263,6 +263,11 @@ test_unenforced (TestSandbox  *self,
   g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
   test_use_profile (self, profile);
   test_assert_sh (self, "echo ran", "ran\n");
+
+  /* What was proved of one agent says nothing of another. */
+  g_setenv ("SANDBOX_AGENT_PATH", TEST_AGENT_WITHOUT_LAYERS, TRUE);
+  test_assert_refused (self, profile, SANDBOX_ERROR_UNAVAILABLE, "(step: filter): ");
+  g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
 }
 
 int
