@@ -286,6 +286,19 @@ sandbox_bubblewrap_backend_add_gaps (SandboxBubblewrapTrial *trial,
     }
 }
 
+/* Case 64: what is not there is not passed over. */
+static SandboxReportStep *
+sandbox_bubblewrap_backend_make_disk_step (void)
+{
+  SandboxReportStep *step = sandbox_report_step_new ("disk", FALSE);
+
+  sandbox_report_step_set_evidence (step, "Nothing here bounds what commands write into their workspace");
+  sandbox_report_step_set_consequence (step, "Commands can fill the disk that the workspace is on; sessions can be stopped and deleted then all the same");
+  sandbox_report_step_set_remedy (step, "Keep workspaces on a file system of their own, or set a quota there");
+
+  return step;
+}
+
 static void
 sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
                                    SandboxDriver          *driver,
@@ -293,6 +306,7 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
 {
   g_autoptr (SandboxReport) report = sandbox_report_new (error == NULL ? SANDBOX_GRADE_FULL : SANDBOX_GRADE_UNAVAILABLE);
   g_autoptr (SandboxReportStep) step = sandbox_report_step_new ("sandbox", error == NULL);
+  g_autoptr (SandboxReportStep) disk = sandbox_bubblewrap_backend_make_disk_step ();
   gboolean is_good = FALSE;
 
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
@@ -314,6 +328,7 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
     sandbox_report_add_step (report, trial->identity);
   if (trial->control_groups != NULL)
     sandbox_report_add_step (report, trial->control_groups);
+  sandbox_report_add_step (report, disk);
   sandbox_report_step_set_evidence (step, error == NULL ? "A command ran in a sandbox and exited with status 0" : error->message);
   if (error != NULL)
     {

@@ -153,8 +153,9 @@ inside_main (const char *workspace,
     {
       g_autoptr (SandboxReportStep) step = g_list_model_get_item (steps, i);
 
-      /* Limits that need a control group are nowhere asked for here. */
-      if (sandbox_report_step_get_ok (step) || g_str_equal (sandbox_report_step_get_name (step), "control-groups"))
+      /* Limits that need a control group are nowhere asked for here, and the disk is bounded nowhere. */
+      if (sandbox_report_step_get_ok (step) || g_str_equal (sandbox_report_step_get_name (step), "control-groups") ||
+          g_str_equal (sandbox_report_step_get_name (step), "disk"))
         continue;
       inside_tell ("failed", sandbox_report_step_get_name (step));
       inside_tell (sandbox_report_step_get_name (step), sandbox_report_step_get_remedy (step));
@@ -725,6 +726,10 @@ test_report (Place        *self,
       g_assert_cmpstr (sandbox_report_step_get_evidence (step), !=, "");
     }
   g_assert_nonnull (strstr (sandbox_report_step_get_evidence (find_step (report, "bwrap-version")), "bubblewrap "));
+
+  /* What nothing bounds is told, and is no gap: it was not asked for. */
+  g_assert_false (sandbox_report_step_get_ok (find_step (report, "disk")));
+  g_assert_nonnull (strstr (sandbox_report_step_get_consequence (find_step (report, "disk")), "fill the disk"));
 
   /* That is for this program, not for its sandboxes. */
   g_assert_true (sandbox_report_step_get_ok (find_step (report, "tls")) == g_tls_backend_supports_tls (g_tls_backend_get_default ()));
