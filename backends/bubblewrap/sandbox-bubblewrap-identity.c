@@ -23,6 +23,8 @@
 #define UNCHANGED G_MAXUINT
 /* Whom the kernel shows instead of somebody who is not mapped. */
 #define OVERFLOW_ID 65534
+/* What -1 was when ids had 16 bits, and is in file systems of that time. */
+#define NOBODY_ID 65535
 
 /* One line of a uid_map or gid_map. */
 typedef struct
@@ -192,7 +194,7 @@ sandbox_bubblewrap_identity_claim (SandboxBubblewrapIdentity    *self,
       struct flock     lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
       g_auto (SandboxBubblewrapFd) claim_fd = -1;
 
-      if (id == owner || id == OVERFLOW_ID ||
+      if (id == owner || id == OVERFLOW_ID || id == NOBODY_ID ||
           !sandbox_bubblewrap_identity_has_id (uids, id) ||
           !sandbox_bubblewrap_identity_has_id (gids, id))
         continue;
@@ -604,6 +606,9 @@ sandbox_bubblewrap_identity_choose (SandboxBubblewrapIdentity    *self,
 {
   g_autoptr (GError) unmapped = NULL;
 
+  /* The files of all sessions would be that account's. */
+  if (sandbox_bubblewrap_identity_is_account (range->first))
+    return sandbox_bubblewrap_identity_refuse (error, "The “first-uid” %u belongs to an account: choose a range that nobody has", range->first);
   if (!sandbox_bubblewrap_identity_claim (self, range, owner, uids, gids, error))
     return FALSE;
   self->who = SANDBOX_BUBBLEWRAP_WHO_SESSION;

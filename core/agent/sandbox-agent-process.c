@@ -375,7 +375,8 @@ sandbox_agent_process_tell_limits (SandboxAgentProcess      *self,
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_TIMED_OUT, 0, 0);
   else if (file_size > 0 && signum == SIGXFSZ) /* no file has become larger */
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_FILE_SIZE_LIMIT, file_size, file_size);
-  else if (cpu > 0 && signum == SIGXCPU)
+  /* The signal alone proves nothing: a command can send it to itself. Whoever goes on at the limit is killed soon after. */
+  else if (cpu > 0 && (signum == SIGXCPU || signum == SIGKILL) && cpu_used >= cpu)
     sandbox_process_set_outcome (process, SANDBOX_OUTCOME_CPU_LIMIT, cpu, cpu_used);
   else
     sandbox_agent_process_tell_group (self, exited->wait_status != 0);

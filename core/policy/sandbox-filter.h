@@ -21,7 +21,7 @@ G_BEGIN_DECLS
  * The default filter denies what reaches beyond a sandbox or has been a way out of one before: namespaces and mounts, keys,
  * other processes' memory, tracing, BPF, performance events, files by handle, memory policies, modules and clocks, terminal
  * injection, personalities, and sockets other than local ones, those of the internet and the routing part of netlink. For
- * `io_uring`, `clone3`, the newer mount calls, `memfd_secret`, and whatever is newer than this library, programs get the
+ * `io_uring`, the kernel's older asynchronous I/O, `clone3`, the newer mount calls, `memfd_secret`, and whatever is newer than this library, programs get the
  * answer of a kernel that has none. Calls of another architecture are the end of the process.
  *
  * Without tracing, `gdb` and `strace` do not work, and the leak check of AddressSanitizer fails: use the debugger filter, or
@@ -38,7 +38,7 @@ G_BEGIN_DECLS
  * - setting limits other than that of core dumps: `ulimit`, `prlimit`, `resource.setrlimit ()`
  * - changing users, even to the same one: `setpriv`, `os.setuid ()`; the effective ids can be set
  * - `setarch`, and everything else that asks for or sets a personality
- * - programs that insist on the kernel's asynchronous I/O (libaio) or on POSIX message queues
+ * - programs that insist on POSIX message queues
  *
  * Since: 1.0
  */

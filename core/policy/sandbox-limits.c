@@ -330,7 +330,7 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
   /**
    * SandboxLimits:shm-bytes:
    *
-   * Size of the `/dev/shm` of the sandbox, in bytes, for a profile: a command with another size is refused. 0 leaves it to the kernel. It has no more files than pages of memory.
+   * Size of the `/dev/shm` of the sandbox (System V shared memory does not count), in bytes, for a profile: a command with another size is refused. 0 leaves it to the kernel. It has no more files than pages of memory.
    *
    * The default is 16777216, 16 MiB.
    *

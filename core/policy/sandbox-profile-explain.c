@@ -16,6 +16,7 @@ typedef struct
 } SandboxPlace;
 
 #define MADE "is made for the sandbox: no account and no host of this machine is in it. Commands can read it, and not change it."
+#define ON_THE_WAY "is a directory of the sandbox's own, with what this host has of public certificates below it. Commands cannot make anything in it."
 #define IF_NETWORK "is the host's, for sessions that have its network. Commands can read it, and not change it."
 #define MASKED "is an empty directory in the system view, whatever the host has there. Commands can neither read what is there nor make anything."
 #define CERTIFICATES                                                                                           \
@@ -28,6 +29,8 @@ static const SandboxPlace program_places[] = {
 
 static const SandboxPlace minimal_places[] = {
   { "/etc", "is made for the sandbox: it has what programs need, and no secret of the host. Commands can read it, and not change it." },
+  { "/etc/ssl", ON_THE_WAY },
+  { "/etc/pki", ON_THE_WAY },
   { "/etc/passwd", MADE },
   { "/etc/group", MADE },
   { "/etc/hosts", MADE },

@@ -499,6 +499,62 @@ test_processor_time (TestSandbox  *self,
   test_marker_assert_gone (marker);
 }
 
+static void
+test_forged_end (TestSandbox  *self,
+                 gconstpointer unused)
+{
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxResult) sent = NULL;
+  g_autoptr (SandboxResult) deaf = NULL;
+
+  g_test_summary ("A command that sends itself the signal of a limit has reached none, and one that is deaf to it has");
+
+  sandbox_limits_set_cpu_seconds (limits, 50);
+  sent = run_limited (self, limits, "kill -XCPU $$");
+  test_assert_signaled (sent, SIGXCPU);
+  g_assert_cmpuint (sandbox_result_get_limit_value (sent), ==, 0);
+
+  sandbox_limits_set_cpu_seconds (limits, 1);
+  deaf = run_limited (self, limits, "trap '' XCPU; exec ./bomb time 8");
+  g_assert_cmpint (sandbox_result_get_outcome (deaf), ==, SANDBOX_OUTCOME_CPU_LIMIT);
+  g_assert_cmpuint (sandbox_result_get_limit_value (deaf), ==, 1);
+  g_assert_cmpuint (sandbox_result_get_limit_peak (deaf), >=, 1);
+}
+
+/* What the kernel counts for the whole machine, or for a user of the host. */
+static void
+test_shared_counts (TestSandbox  *self,
+                    gconstpointer unused)
+{
+  static const char script[] =
+      "import ctypes, os\n"
+      "libc = ctypes.CDLL (None, use_errno=True)\n"
+      "def count (make):\n"
+      "    n = 0\n"
+      "    while n < 1000 and make () >= 0:\n"
+      "        n += 1\n"
+      "    return n\n"
+      "def terminal ():\n"
+      "    try:\n"
+      "        return os.open ('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n"
+      "    except OSError:\n"
+      "        return -1\n"
+      "n_terminals = count (terminal)\n"
+      "n_watchers = count (libc.inotify_init)\n"
+      "context = ctypes.c_ulong (0)\n"
+      "n_contexts = count (lambda: libc.syscall (ctypes.c_long (N_IO_SETUP), 1, ctypes.byref (context)))\n"
+      "print (0 < n_terminals <= 256, 0 < n_watchers <= 64, n_contexts)\n";
+  g_autofree char *number = g_strdup_printf ("%d", SCMP_SYS (io_setup));
+  g_auto (GStrv) parts = g_strsplit (script, "N_IO_SETUP", -1);
+  g_autofree char *program = g_strjoinv (number, parts);
+  g_autoptr (SandboxResult) result = test_run (self, "python3", "-c", program, NULL);
+
+  g_test_summary ("One guest does not take all terminals, watchers and contexts of asynchronous I/O that the host has");
+
+  test_assert_exited (result, 0);
+  test_assert_bytes (sandbox_result_get_stdout (result), "True True 0\n");
+}
+
 /* ---- Disks ---- */
 
 /* In memory: the names of a disk take a minute. */
@@ -652,6 +708,8 @@ main (int    argc,
   add ("/bounds/groups", test_groups);
   add ("/bounds/file-size", test_file_size);
   add ("/bounds/processor-time", test_processor_time);
+  add ("/bounds/forged-end", test_forged_end);
+  add ("/bounds/shared-counts", test_shared_counts);
   g_test_add_func ("/bounds/many-names", test_many_names);
   if (geteuid () == 0)
     g_test_add_func ("/bounds/root/full-disk", test_full_disk);

@@ -167,7 +167,8 @@ typedef struct
 /* clang-format off */
 static const Entry entries[] = {
   { "clone3", ENOSYS, ALL_KINDS }, { "io_uring_setup", ENOSYS, ALL_KINDS }, { "io_uring_enter", ENOSYS, ALL_KINDS },
-  { "io_uring_register", ENOSYS, ALL_KINDS }, { "open_tree", ENOSYS, ALL_KINDS }, { "move_mount", ENOSYS, ALL_KINDS },
+  { "io_uring_register", ENOSYS, ALL_KINDS }, { "io_setup", ENOSYS, ALL_KINDS }, { "io_destroy", ENOSYS, ALL_KINDS },
+  { "io_submit", ENOSYS, ALL_KINDS }, { "io_cancel", ENOSYS, ALL_KINDS }, { "io_getevents", ENOSYS, ALL_KINDS }, { "io_pgetevents", ENOSYS, ALL_KINDS }, { "open_tree", ENOSYS, ALL_KINDS }, { "move_mount", ENOSYS, ALL_KINDS },
   { "fsopen", ENOSYS, ALL_KINDS }, { "fsconfig", ENOSYS, ALL_KINDS }, { "fsmount", ENOSYS, ALL_KINDS },
   { "fspick", ENOSYS, ALL_KINDS }, { "mount_setattr", ENOSYS, ALL_KINDS }, { "memfd_secret", ENOSYS, ALL_KINDS },
 
@@ -197,7 +198,7 @@ static const Entry entries[] = {
   { "setrlimit", EPERM, STRICT }, { "setpriority", EPERM, STRICT }, { "ioprio_set", EPERM, STRICT },
   { "sched_setaffinity", EPERM, STRICT }, { "sched_setattr", EPERM, STRICT }, { "sched_setparam", EPERM, STRICT },
   { "sched_setscheduler", EPERM, STRICT }, { "personality", EPERM, STRICT },
-  { "io_setup", EPERM, STRICT }, { "io_submit", EPERM, STRICT }, { "mq_open", EPERM, STRICT }, { "fanotify_mark", EPERM, STRICT },
+  { "mq_open", EPERM, STRICT }, { "fanotify_mark", EPERM, STRICT },
   { "process_madvise", EPERM, STRICT }, { "process_mrelease", EPERM, STRICT }, { "remap_file_pages", EPERM, STRICT },
 };
 

@@ -18,6 +18,11 @@
 
 #define SOCKET_FD 3
 
+/* of ioprio_get () */
+#define IO_OF_PROCESS 1
+#define IO_CLASS_SHIFT 13
+#define IO_CLASS_REAL_TIME 1
+
 extern char **environ;
 
 static void __attribute__ ((noreturn))
@@ -52,6 +57,27 @@ launch_change_identity (uid_t uid,
   for (int i = 0; i < 3; i++)
     if ((uid != (uid_t) -1 && uids[i] != uid) || (gid != (gid_t) -1 && gids[i] != gid))
       launch_fail (SANDBOX_AGENT_STEP_IDENTITY, EPERM);
+}
+
+/* What the host was given to be faster, or to be spared, is not for its guests; to be slower is. */
+static void
+launch_give_up_precedence (void)
+{
+  const long scheduler = syscall (SYS_sched_getscheduler, 0);
+  const long io = syscall (SYS_ioprio_get, IO_OF_PROCESS, 0);
+  const int  spared_fd = open ("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+  char       sign = '\0';
+
+  if (scheduler != SCHED_OTHER && scheduler != SCHED_BATCH && scheduler != SCHED_IDLE)
+    syscall (SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){ 0 });
+  if (getpriority (PRIO_PROCESS, 0) < 0)
+    setpriority (PRIO_PROCESS, 0, 0);
+  if (io >> IO_CLASS_SHIFT == IO_CLASS_REAL_TIME)
+    syscall (SYS_ioprio_set, IO_OF_PROCESS, 0, 0);
+  if (spared_fd >= 0 && read (spared_fd, &sign, 1) == 1 && sign == '-' && pwrite (spared_fd, "0", 1, 0) < 0)
+    launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno); /* only where procfs is read-only */
+  if (spared_fd >= 0)
+    close (spared_fd);
 }
 
 /* What comes after is in there with everything that it starts. @group_fd is the host's cgroup.procs, or -1. */
@@ -93,11 +119,7 @@ agent_launch (int    argc,
   if (setsid () < 0 && getsid (0) != getpid ())
     launch_fail (SANDBOX_AGENT_STEP_LAUNCH, errno);
   umask (022);
-  /* What the host was given to be faster is not for its guests; to be slower is. */
-  if (syscall (SYS_sched_getscheduler, 0) != SCHED_OTHER)
-    syscall (SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){ 0 });
-  if (getpriority (PRIO_PROCESS, 0) < 0)
-    setpriority (PRIO_PROCESS, 0, 0);
+  launch_give_up_precedence ();
 
   launch_change_identity ((uid_t) uid, (gid_t) gid);
 

@@ -12,6 +12,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* Of these the kernel has few, for the whole machine and for one user of the host. */
+#define TERMINALS_MAX "256"
+#define INOTIFY_INSTANCES_MAX "64"
+
 static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
 
 static bool
@@ -104,20 +108,35 @@ session_protect (const char *workspace,
   return error == 0;
 }
 
+/* A number of the sandbox's own user namespace. */
+static bool
+session_set_count (const char *setting,
+                   const char *count)
+{
+  int    fd = open (setting, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  size_t size = strlen (count);
+  bool   good = fd >= 0 && write (fd, count, size) == (ssize_t) size;
+  int    error = errno;
+
+  if (fd >= 0)
+    close (fd);
+  errno = error;
+  return good;
+}
+
+/* What the kernel counts for a user of the host is to be left to others, too. */
 static bool
 session_forbid_userns (bool proc_is_empty)
 {
-  int  fd, error;
+  int  error;
   bool good;
 
   /* The number is the namespace's, whatever procfs it is written through: one that the guest never sees will do. */
   if (proc_is_empty && mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
     return false;
-  fd = open ("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  good = fd >= 0 && write (fd, "0", 1) == 1;
+  good = session_set_count ("/proc/sys/user/max_user_namespaces", "0") &&
+         session_set_count ("/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX);
   error = errno;
-  if (fd >= 0)
-    close (fd);
   if (proc_is_empty && umount2 ("/proc", MNT_DETACH) < 0)
     return false;
   errno = error;
@@ -172,7 +191,8 @@ session_bound_names (const char *directory)
     return errno == ENOENT;
   if (found.f_type != AGENT_TMPFS_MAGIC)
     return true;
-  for (unsigned long long rest = (unsigned long long) found.f_blocks; n_digits == 0 || rest > 0; rest /= 10)
+  /* with some to spare, for the root of it counts */
+  for (unsigned long long rest = (unsigned long long) found.f_blocks + 16; n_digits == 0 || rest > 0; rest /= 10)
     digits[n_digits++] = (char) ('0' + rest % 10);
   while (n_digits > 0)
     options[length++] = digits[--n_digits];
@@ -229,7 +249,7 @@ agent_session_prepare (AgentSession             *self,
   /* a further descriptor is the lock: it stays open until the agent ends */
 
   if ((setup->flags & SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS) != 0 &&
-      mount ("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") < 0)
+      mount ("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,max=" TERMINALS_MAX) < 0)
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_DEVPTS, errno, 0 };
       return false;
