@@ -191,8 +191,8 @@ session_bound_names (const char *directory)
     return errno == ENOENT;
   if (found.f_type != AGENT_TMPFS_MAGIC)
     return true;
-  /* with some to spare, for the root of it counts */
-  for (unsigned long long rest = (unsigned long long) found.f_blocks + 16; n_digits == 0 || rest > 0; rest /= 10)
+  /* the root of it counts, so a very small one gets a few more */
+  for (unsigned long long rest = found.f_blocks > 16 ? (unsigned long long) found.f_blocks : 16; n_digits == 0 || rest > 0; rest /= 10)
     digits[n_digits++] = (char) ('0' + rest % 10);
   while (n_digits > 0)
     options[length++] = digits[--n_digits];
