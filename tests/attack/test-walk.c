@@ -303,28 +303,38 @@ check_walk (TestSandbox       *sandbox,
   g_assert_true (has_line (lines, "write", "/dev/null"));
 }
 
+/* In a session of its own over a directory of the host's. */
 static void
-test_external (Walk         *self,
-               gconstpointer view)
+walk_external (Walk           *self,
+               SandboxProfile *profile,
+               const char     *left_out)
 {
   const char *const writable[] = { "/workspace", NULL };
-  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
   g_autoptr (GError) error = NULL;
   TestSandbox sandbox = { .backend = self->backend };
 
-  g_test_summary ("A guest over a directory of the host's writes there and to its own memory, and finds nobody's secrets");
-
   sandbox.workspace = test_make_workspace ();
   test_install_program (sandbox.workspace, "walk", TEST_WALK);
-  sandbox_profile_set_view (profile, (SandboxView) GPOINTER_TO_INT (view));
   sandbox.handle = test_create_for (&sandbox, profile, &error);
   g_assert_no_error (error);
   sandbox.session = sandbox_handle_get_session (sandbox.handle);
-  check_walk (&sandbox, writable, NULL);
+  check_walk (&sandbox, writable, left_out);
   g_assert_true (sandbox_handle_stop (sandbox.handle, NULL, &error));
   g_clear_object (&sandbox.handle);
   test_remove_tree (sandbox.workspace);
   g_free (sandbox.workspace);
+}
+
+static void
+test_external (Walk         *self,
+               gconstpointer view)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("A guest over a directory of the host's writes there and to its own memory, and finds nobody's secrets");
+
+  sandbox_profile_set_view (profile, (SandboxView) GPOINTER_TO_INT (view));
+  walk_external (self, profile, NULL);
 }
 
 /* The worst of all: the guest is root on this machine, because somebody asked for it. */
@@ -332,24 +342,12 @@ static void
 test_root (Walk         *self,
            gconstpointer unused)
 {
-  const char *const writable[] = { "/workspace", NULL };
   g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
-  g_autoptr (GError) error = NULL;
-  TestSandbox sandbox = { .backend = self->backend };
 
   g_test_summary ("A guest that runs as root opens nothing of the machine's either");
 
-  sandbox.workspace = test_make_workspace ();
-  test_install_program (sandbox.workspace, "walk", TEST_WALK);
   sandbox_profile_set_identity (profile, SANDBOX_IDENTITY_HOST);
-  sandbox.handle = test_create_for (&sandbox, profile, &error);
-  g_assert_no_error (error);
-  sandbox.session = sandbox_handle_get_session (sandbox.handle);
-  check_walk (&sandbox, writable, "/usr");
-  g_assert_true (sandbox_handle_stop (sandbox.handle, NULL, &error));
-  g_clear_object (&sandbox.handle);
-  test_remove_tree (sandbox.workspace);
-  g_free (sandbox.workspace);
+  walk_external (self, profile, "/usr");
 }
 
 static void
