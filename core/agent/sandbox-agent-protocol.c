@@ -120,6 +120,17 @@ is_mount_target (const char *path)
   return path[0] == '/' && path[1] != '\0';
 }
 
+/* The first of its kind, not read-only; where its layers are, BOUND says. */
+static bool
+is_overlay (const SandboxAgentSetup *setup,
+            uint32_t                 index)
+{
+  for (uint32_t i = 0; i < index; i++)
+    if ((setup->mounts[i].flags & SANDBOX_AGENT_MOUNT_OVERLAY) != 0)
+      return false;
+  return (setup->mounts[index].flags & ~(uint32_t) SANDBOX_AGENT_MOUNT_BOUND) == SANDBOX_AGENT_MOUNT_OVERLAY;
+}
+
 /* A read-only part of the workspace, of which the agent has the mount already. */
 static bool
 is_in_place (const SandboxAgentSetup *setup,
@@ -139,6 +150,7 @@ write_setup (Writer                  *writer,
   writer_put (writer, setup->flags, 4);
   writer_put (writer, setup->n_mounts, 4);
   writer_put (writer, setup->n_rules, 4);
+  writer_put (writer, setup->n_memories, 4);
   writer_put (writer, setup->n_instructions, 4);
   writer_put (writer, setup->workspace_device, 8);
   writer_put (writer, setup->workspace_inode, 8);
@@ -152,6 +164,11 @@ write_setup (Writer                  *writer,
     {
       writer_put (writer, setup->rules[i].flags, 4);
       writer_put_path (writer, setup->rules[i].path);
+    }
+  for (uint32_t i = 0; i < setup->n_memories && i < SANDBOX_AGENT_N_MEMORIES_MAX; i++)
+    {
+      writer_put (writer, setup->memories[i].size, 8);
+      writer_put_path (writer, setup->memories[i].target);
     }
   writer_put_bytes (writer, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
 }
@@ -178,17 +195,66 @@ read_rules (Reader            *reader,
 }
 
 static bool
+read_mounts (Reader            *reader,
+             SandboxAgentSetup *setup,
+             uint32_t          *n_fds)
+{
+  bool in_place = false;
+
+  for (uint32_t i = 0; i < setup->n_mounts; i++)
+    {
+      SandboxAgentMount *mount = &setup->mounts[i];
+      bool               good;
+
+      mount->flags = reader_get_u32 (reader);
+      mount->target = reader_get_path (reader);
+      in_place = in_place || (mount->flags & SANDBOX_AGENT_MOUNT_IN_PLACE) != 0;
+      if (in_place)
+        good = is_in_place (setup, mount);
+      else if ((mount->flags & SANDBOX_AGENT_MOUNT_OVERLAY) != 0)
+        {
+          good = is_overlay (setup, i) && is_mount_target (mount->target);
+          *n_fds += (mount->flags & SANDBOX_AGENT_MOUNT_BOUND) != 0 ? 0 : 2;
+        }
+      else
+        {
+          good = (mount->flags & ~(uint32_t) SANDBOX_AGENT_MOUNT_READ_ONLY) == 0 && is_mount_target (mount->target);
+          *n_fds += 1;
+        }
+      if (!good)
+        return false;
+    }
+  return true;
+}
+
+static bool
+read_memories (Reader            *reader,
+               SandboxAgentSetup *setup)
+{
+  for (uint32_t i = 0; i < setup->n_memories; i++)
+    {
+      setup->memories[i].size = reader_get (reader, 8);
+      setup->memories[i].target = reader_get_path (reader);
+      if (!is_mount_target (setup->memories[i].target))
+        return false;
+    }
+  return true;
+}
+
+static bool
 read_setup (Reader            *reader,
             SandboxAgentSetup *setup,
             uint32_t          *n_fds)
 {
   const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
-                         SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES;
-  bool in_place = false;
+                         SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES |
+                         SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED;
+  uint32_t kind;
 
   setup->flags = reader_get_u32 (reader);
   setup->n_mounts = reader_get_u32 (reader);
   setup->n_rules = reader_get_u32 (reader);
+  setup->n_memories = reader_get_u32 (reader);
   setup->n_instructions = reader_get_u32 (reader);
   setup->workspace_device = reader_get (reader, 8);
   setup->workspace_inode = reader_get (reader, 8);
@@ -197,19 +263,12 @@ read_setup (Reader            *reader,
       setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX || setup->n_rules > SANDBOX_AGENT_N_RULES_MAX ||
       setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
     return false;
+  kind = setup->flags & (SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED);
+  if (kind == SANDBOX_AGENT_SETUP_SHARED ||
+      setup->n_memories > (kind == SANDBOX_AGENT_SETUP_SLOTS ? SANDBOX_AGENT_N_MEMORIES_MAX : 0))
+    return false;
   *n_fds = (setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0;
-  for (uint32_t i = 0; i < setup->n_mounts; i++)
-    {
-      setup->mounts[i].flags = reader_get_u32 (reader);
-      setup->mounts[i].target = reader_get_path (reader);
-      in_place = in_place || (setup->mounts[i].flags & SANDBOX_AGENT_MOUNT_IN_PLACE) != 0;
-      if (in_place ? !is_in_place (setup, &setup->mounts[i])
-                   : (setup->mounts[i].flags & ~(uint32_t) SANDBOX_AGENT_MOUNT_READ_ONLY) != 0 ||
-                         !is_mount_target (setup->mounts[i].target))
-        return false;
-      *n_fds += in_place ? 0 : 1;
-    }
-  if (!read_rules (reader, setup))
+  if (!read_mounts (reader, setup, n_fds) || !read_rules (reader, setup) || !read_memories (reader, setup))
     return false;
   setup->filter = reader_take (reader, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
   return true;
@@ -302,7 +361,8 @@ sandbox_agent_encode (const SandboxAgentPacket *packet,
                       size_t                    size)
 {
   bool from_agent = packet->type == SANDBOX_AGENT_HELLO || packet->type == SANDBOX_AGENT_STARTED ||
-                    packet->type == SANDBOX_AGENT_FAILED || packet->type == SANDBOX_AGENT_EXITED;
+                    packet->type == SANDBOX_AGENT_FAILED || packet->type == SANDBOX_AGENT_EXITED ||
+                    packet->type == SANDBOX_AGENT_READY;
   Writer             writer = { buffer, size, false };
   Writer             header = { buffer, HEADER_SIZE, size < HEADER_SIZE };
   SandboxAgentPacket proof;
@@ -341,6 +401,8 @@ sandbox_agent_encode (const SandboxAgentPacket *packet,
     case SANDBOX_AGENT_HELLO:
     case SANDBOX_AGENT_STARTED:
     case SANDBOX_AGENT_BYE:
+    case SANDBOX_AGENT_READY:
+    case SANDBOX_AGENT_ARM:
       break;
     }
   if (writer.bad)
@@ -412,6 +474,16 @@ sandbox_agent_decode (SandboxAgentOrigin  origin,
 
     case SANDBOX_AGENT_BYE:
       good = true;
+      break;
+
+    case SANDBOX_AGENT_READY:
+      good = !from_host;
+      n_fds_expected = 1;
+      break;
+
+    case SANDBOX_AGENT_ARM:
+      good = from_host;
+      n_fds_expected = 1;
       break;
 
     default:
@@ -604,6 +676,7 @@ sandbox_agent_step_to_string (uint32_t step)
     [SANDBOX_AGENT_STEP_EXEC] = "execution of the program",
     [SANDBOX_AGENT_STEP_LANDLOCK] = "rules of Landlock",
     [SANDBOX_AGENT_STEP_CONTROL_GROUP] = "control group",
+    [SANDBOX_AGENT_STEP_SLOT] = "place for a command",
   };
 
   return step <= SANDBOX_AGENT_STEP_LAST && names[step] != NULL ? names[step] : "unknown step";

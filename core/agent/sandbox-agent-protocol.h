@@ -12,6 +12,16 @@
  *
  * The agent ends after FAILED, EXITED and BYE, at the end of the socket, and at any packet that is malformed or out of
  * order; with it ends the whole sandbox, because it is process 1 there. "All dead" is what the pidfd in HELLO tells.
+ *
+ * With a sandbox for many commands, SLOTS in SETUP:
+ *
+ *   host -> agent   SETUP  ARM*  BYE?                 ARM may be sent at once
+ *   agent -> host   HELLO  (FAILED | READY)  BYE?
+ *
+ * Each ARM brings a socket. Over it a slot, a namespace of processes for one command, holds the conversation of a sandbox
+ * for one command whose SETUP is done: HELLO, which says that it is armed, EXEC, and so on. What is wrong there ends the
+ * slot, and what ends this agent ends all slots.
+ *
  * In launch mode the only packet is a FAILED before bwrap runs.
  */
 #pragma once
@@ -34,6 +44,10 @@
 #define SANDBOX_AGENT_N_INSTRUCTIONS_MAX 1024
 #define SANDBOX_AGENT_INSTRUCTION_SIZE 8 /* sizeof (struct sock_filter) */
 #define SANDBOX_AGENT_N_FDS_MAX 16
+#define SANDBOX_AGENT_N_MEMORIES_MAX 4
+/* Where bwrap has put the two layers of an overlay when the host cannot give descriptors of them. */
+#define SANDBOX_AGENT_OVERLAY_LOWER "/run/sandbox-lower"
+#define SANDBOX_AGENT_OVERLAY_BASE "/run/sandbox-base"
 
 /* Numbers from 0x100 on are reserved for the frames of a byte stream (no descriptors there). */
 typedef enum
@@ -47,6 +61,8 @@ typedef enum
   SANDBOX_AGENT_SIGNAL = 7,  /* host -> agent; only after STARTED */
   SANDBOX_AGENT_BYE = 8,     /* host -> agent: end the sandbox now; agent -> host: done so */
   /* Reserved: 9 LISTEN and 10 CONNECT, sockets made inside and handed out. */
+  SANDBOX_AGENT_READY = 11, /* agent -> host, after a SETUP with SLOTS; 1 descriptor: the workspace as the guest sees it, O_PATH */
+  SANDBOX_AGENT_ARM = 12,   /* host -> agent, only after a SETUP with SLOTS; 1 descriptor: the slot's end of a SOCK_SEQPACKET pair */
 } SandboxAgentType;
 
 /* Who speaks: each side accepts only what the other one may say. */
@@ -85,13 +101,19 @@ typedef enum
   SANDBOX_AGENT_STEP_LANDLOCK = 20,
   /* launch mode */
   SANDBOX_AGENT_STEP_CONTROL_GROUP = 21, /* it cannot be entered */
-  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_CONTROL_GROUP,
+  /* ARM, on the slot's socket */
+  SANDBOX_AGENT_STEP_SLOT = 22, /* its namespaces, its process 1 */
+  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_SLOT,
 } SandboxAgentStep;
 
 typedef enum
 {
   SANDBOX_AGENT_MOUNT_READ_ONLY = 1 << 0, /* nosuid and nodev are always set */
   SANDBOX_AGENT_MOUNT_IN_PLACE = 1 << 1,  /* no descriptor: what the workspace has at target already; always READ_ONLY */
+  /* Two descriptors: what is to be below, then the directory that holds "upper" and "work". Nothing in the sandbox reaches
+   * either of them afterwards. At most one of these, not READ_ONLY and not IN_PLACE. */
+  SANDBOX_AGENT_MOUNT_OVERLAY = 1 << 2,
+  SANDBOX_AGENT_MOUNT_BOUND = 1 << 3, /* only with OVERLAY: no descriptors, the two are at OVERLAY_LOWER and OVERLAY_BASE */
 } SandboxAgentMountFlags;
 
 typedef enum
@@ -102,6 +124,8 @@ typedef enum
   SANDBOX_AGENT_SETUP_NO_PROC = 1 << 3,        /* /proc is no procfs; one is mounted there only for FORBID_USERNS */
   SANDBOX_AGENT_SETUP_SHUT_PROC = 1 << 4,      /* what of /proc is not about processes is read-only, keys are covered; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_BOUND_NAMES = 1 << 5,    /* no more files in /tmp and /dev/shm than pages of memory; needs CAP_SYS_ADMIN */
+  SANDBOX_AGENT_SETUP_SLOTS = 1 << 6,          /* many commands, each in a slot that ARM makes; needs CAP_SYS_ADMIN */
+  SANDBOX_AGENT_SETUP_SHARED = 1 << 7,         /* only with SLOTS: they have /tmp, /dev/shm, terminals and System V objects in common */
 } SandboxAgentSetupFlags;
 
 typedef enum
@@ -137,19 +161,28 @@ typedef struct
   uint32_t    flags;  /* SandboxAgentMountFlags */
 } SandboxAgentMount;
 
+/* An empty file system in memory, which each slot gets anew. */
+typedef struct
+{
+  const char *target; /* absolute, not "/"; exists already */
+  uint64_t    size;   /* bytes; 0: what the kernel thinks right */
+} SandboxAgentMemory;
+
 /* What the commands of one sandbox share. */
 typedef struct
 {
-  uint32_t          flags;            /* SandboxAgentSetupFlags */
-  const char       *workspace;        /* absolute path of the workspace in the guest; cwd is below it */
-  uint64_t          workspace_device; /* st_dev and st_ino that must be found there; inode 0: not checked */
-  uint64_t          workspace_inode;
-  uint32_t          n_mounts;
-  SandboxAgentMount mounts[SANDBOX_AGENT_N_MOUNTS_MAX]; /* attached in order: detached ones, with a descriptor each, before those IN_PLACE */
-  uint32_t          n_rules;                            /* 0: commands are not held by Landlock */
-  SandboxAgentRule  rules[SANDBOX_AGENT_N_RULES_MAX];   /* what none of them allows is denied, as far as the kernel's Landlock goes */
-  uint32_t          n_instructions;                     /* at least 1: there is no running without a filter */
-  const uint8_t    *filter;                             /* struct sock_filter[n_instructions], any alignment */
+  uint32_t           flags;            /* SandboxAgentSetupFlags */
+  const char        *workspace;        /* absolute path of the workspace in the guest; cwd is below it */
+  uint64_t           workspace_device; /* st_dev and st_ino that must be found there; inode 0: not checked */
+  uint64_t           workspace_inode;
+  uint32_t           n_mounts;
+  SandboxAgentMount  mounts[SANDBOX_AGENT_N_MOUNTS_MAX];     /* attached in order: detached ones, with a descriptor each, before those IN_PLACE */
+  uint32_t           n_rules;                                /* 0: commands are not held by Landlock */
+  SandboxAgentRule   rules[SANDBOX_AGENT_N_RULES_MAX];       /* what none of them allows is denied, as far as the kernel's Landlock goes */
+  uint32_t           n_memories;                             /* only with SLOTS and without SHARED */
+  SandboxAgentMemory memories[SANDBOX_AGENT_N_MEMORIES_MAX]; /* mode 1777, nosuid, nodev; names as BOUND_NAMES says */
+  uint32_t           n_instructions;                         /* at least 1: there is no running without a filter */
+  const uint8_t     *filter;                                 /* struct sock_filter[n_instructions], any alignment */
 } SandboxAgentSetup;
 
 typedef struct
@@ -193,7 +226,7 @@ typedef struct
   uint32_t signum; /* 1 to 64; goes to the process group of the command's first process */
 } SandboxAgentSignal;
 
-/* A decoded packet; its pointers lead into the bytes it was decoded from. HELLO, STARTED and BYE have no body. */
+/* A decoded packet; its pointers lead into the bytes it was decoded from. HELLO, STARTED, BYE, READY and ARM have no body. */
 typedef struct
 {
   SandboxAgentType type;

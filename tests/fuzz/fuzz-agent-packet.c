@@ -67,6 +67,11 @@ check_contents (const SandboxAgentPacket *packet)
       for (uint32_t i = 0; i < packet->setup.n_rules; i++)
         check (packet->setup.rules[i].path[0] == '/' && strlen (packet->setup.rules[i].path) < SANDBOX_AGENT_PATH_MAX &&
                packet->setup.rules[i].flags != 0);
+      check (packet->setup.n_memories <= SANDBOX_AGENT_N_MEMORIES_MAX);
+      check (packet->setup.n_memories == 0 ||
+             (packet->setup.flags & (SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED)) == SANDBOX_AGENT_SETUP_SLOTS);
+      for (uint32_t i = 0; i < packet->setup.n_memories; i++)
+        check (packet->setup.memories[i].target[0] == '/' && strlen (packet->setup.memories[i].target) < SANDBOX_AGENT_PATH_MAX);
       check (packet->setup.n_instructions >= 1 && packet->setup.n_instructions <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX);
       for (uint32_t i = 0; i < packet->setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE; i++)
         sum += packet->setup.filter[i];

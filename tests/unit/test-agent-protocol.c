@@ -72,6 +72,8 @@ encode_type (SandboxAgentType type,
       packet = make_exec ();
       break;
     case SANDBOX_AGENT_HELLO:
+    case SANDBOX_AGENT_READY:
+    case SANDBOX_AGENT_ARM:
       packet.n_fds = 1;
       break;
     case SANDBOX_AGENT_FAILED:
@@ -91,10 +93,26 @@ encode_type (SandboxAgentType type,
   return sandbox_agent_encode (&packet, buffer, sizeof buffer);
 }
 
+static const SandboxAgentType types[] = {
+  SANDBOX_AGENT_HELLO, SANDBOX_AGENT_SETUP, SANDBOX_AGENT_EXEC, SANDBOX_AGENT_STARTED, SANDBOX_AGENT_FAILED,
+  SANDBOX_AGENT_EXITED, SANDBOX_AGENT_SIGNAL, SANDBOX_AGENT_BYE, SANDBOX_AGENT_READY, SANDBOX_AGENT_ARM
+};
+
+static gboolean
+is_type (guint number)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    if (types[i] == number)
+      return TRUE;
+
+  return FALSE;
+}
+
 static gboolean
 is_from_host (SandboxAgentType type)
 {
-  return type == SANDBOX_AGENT_SETUP || type == SANDBOX_AGENT_EXEC || type == SANDBOX_AGENT_SIGNAL || type == SANDBOX_AGENT_BYE;
+  return type == SANDBOX_AGENT_SETUP || type == SANDBOX_AGENT_EXEC || type == SANDBOX_AGENT_SIGNAL || type == SANDBOX_AGENT_BYE ||
+         type == SANDBOX_AGENT_ARM;
 }
 
 static gboolean
@@ -185,6 +203,102 @@ test_in_place (void)
   packet.setup.mounts[0] = (SandboxAgentMount){ "/workspace/x", SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY };
   packet.n_fds = 2;
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+}
+
+static void
+test_overlay (void)
+{
+  static const struct
+  {
+    guint32  flags;
+    guint32  n_fds;
+    gboolean good;
+  } mounts[] = {
+    { SANDBOX_AGENT_MOUNT_OVERLAY, 4, TRUE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY, 3, FALSE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY, 2, FALSE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY | SANDBOX_AGENT_MOUNT_BOUND, 2, TRUE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY | SANDBOX_AGENT_MOUNT_BOUND, 4, FALSE },
+    { SANDBOX_AGENT_MOUNT_BOUND, 2, FALSE },
+    { SANDBOX_AGENT_MOUNT_BOUND, 3, FALSE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY | SANDBOX_AGENT_MOUNT_READ_ONLY, 4, FALSE },
+    { SANDBOX_AGENT_MOUNT_OVERLAY | SANDBOX_AGENT_MOUNT_IN_PLACE | SANDBOX_AGENT_MOUNT_READ_ONLY, 2, FALSE },
+  };
+  SandboxAgentPacket packet;
+  SandboxAgentPacket back;
+
+  for (guint i = 0; i < G_N_ELEMENTS (mounts); i++)
+    {
+      gsize length = 0;
+
+      packet = make_setup ();
+      packet.setup.mounts[0].flags = mounts[i].flags;
+      packet.n_fds = mounts[i].n_fds;
+      length = sandbox_agent_encode (&packet, buffer, sizeof buffer);
+      g_assert_cmpint (length > 0, ==, mounts[i].good);
+      if (length == 0)
+        continue;
+      g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_HOST, buffer, length, mounts[i].n_fds, &back));
+      g_assert_cmpuint (back.setup.mounts[0].flags, ==, mounts[i].flags);
+    }
+
+  /* There is one workspace. */
+  packet = make_setup ();
+  packet.setup.mounts[0].flags = SANDBOX_AGENT_MOUNT_OVERLAY;
+  packet.setup.mounts[1].flags = SANDBOX_AGENT_MOUNT_OVERLAY;
+  packet.n_fds = 5;
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+  packet.setup.mounts[1].target = "/";
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
+}
+
+static void
+test_memories (void)
+{
+  static const struct
+  {
+    guint32     flags;
+    guint32     n_memories;
+    const char *target;
+    gboolean    good;
+  } memories[] = {
+    { SANDBOX_AGENT_SETUP_SLOTS, 0, "/tmp", TRUE },
+    { SANDBOX_AGENT_SETUP_SLOTS, 1, "/tmp", TRUE },
+    { SANDBOX_AGENT_SETUP_SLOTS, SANDBOX_AGENT_N_MEMORIES_MAX, "/tmp", TRUE },
+    { SANDBOX_AGENT_SETUP_SLOTS, SANDBOX_AGENT_N_MEMORIES_MAX + 1, "/tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS, G_MAXUINT32, "/tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS, 1, "/", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS, 1, "tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS, 1, "", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED, 0, "/tmp", TRUE },
+    { SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED, 1, "/tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_SHARED, 0, "/tmp", FALSE },
+    { 0, 1, "/tmp", FALSE },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (memories); i++)
+    {
+      SandboxAgentPacket packet = make_setup ();
+      SandboxAgentPacket back;
+      gsize              length = 0;
+
+      packet.setup.flags |= memories[i].flags;
+      packet.setup.n_memories = memories[i].n_memories;
+      for (guint j = 0; j < SANDBOX_AGENT_N_MEMORIES_MAX; j++)
+        packet.setup.memories[j] = (SandboxAgentMemory){ memories[i].target, j + 1 };
+      length = sandbox_agent_encode (&packet, buffer, sizeof buffer);
+      g_assert_cmpint (length > 0, ==, memories[i].good);
+      if (length == 0)
+        continue;
+      g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_HOST, buffer, length, packet.n_fds, &back));
+      g_assert_cmpuint (back.setup.n_memories, ==, memories[i].n_memories);
+      for (guint j = 0; j < back.setup.n_memories; j++)
+        {
+          g_assert_cmpstr (back.setup.memories[j].target, ==, memories[i].target);
+          g_assert_cmpuint (back.setup.memories[j].size, ==, j + 1);
+        }
+      g_assert_cmpmem (back.setup.filter, back.setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE, filter, sizeof filter);
+    }
 }
 
 static void
@@ -349,6 +463,10 @@ test_largest (void)
   packet.setup.n_rules = SANDBOX_AGENT_N_RULES_MAX;
   for (guint i = 0; i < SANDBOX_AGENT_N_RULES_MAX; i++)
     packet.setup.rules[i] = (SandboxAgentRule){ rule_path, SANDBOX_AGENT_RULE_READ };
+  packet.setup.flags |= SANDBOX_AGENT_SETUP_SLOTS;
+  packet.setup.n_memories = SANDBOX_AGENT_N_MEMORIES_MAX;
+  for (guint i = 0; i < SANDBOX_AGENT_N_MEMORIES_MAX; i++)
+    packet.setup.memories[i] = (SandboxAgentMemory){ path, G_MAXUINT64 };
   packet.setup.filter = program;
   packet.setup.n_instructions = SANDBOX_AGENT_N_INSTRUCTIONS_MAX;
   packet.n_fds = SANDBOX_AGENT_N_MOUNTS_MAX + 1;
@@ -361,8 +479,9 @@ test_largest (void)
 static void
 test_every_truncation (void)
 {
-  for (guint type = SANDBOX_AGENT_HELLO; type <= SANDBOX_AGENT_BYE; type++)
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     {
+      SandboxAgentType   type = types[i];
       guint32            n_fds;
       gsize              length = encode_type (type, &n_fds);
       SandboxAgentOrigin origin = is_from_host (type) ? SANDBOX_AGENT_FROM_HOST : SANDBOX_AGENT_FROM_AGENT;
@@ -389,8 +508,9 @@ test_every_truncation (void)
 static void
 test_trailing_bytes (void)
 {
-  for (guint type = SANDBOX_AGENT_HELLO; type <= SANDBOX_AGENT_BYE; type++)
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     {
+      SandboxAgentType   type = types[i];
       guint32            n_fds;
       gsize              length = encode_type (type, &n_fds);
       SandboxAgentOrigin origin = is_from_host (type) ? SANDBOX_AGENT_FROM_HOST : SANDBOX_AGENT_FROM_AGENT;
@@ -408,8 +528,9 @@ test_trailing_bytes (void)
 static void
 test_wrong_version_type_direction_fds (void)
 {
-  for (guint type = SANDBOX_AGENT_HELLO; type <= SANDBOX_AGENT_BYE; type++)
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     {
+      SandboxAgentType   type = types[i];
       guint32            n_fds;
       gsize              length = encode_type (type, &n_fds);
       SandboxAgentOrigin origin = is_from_host (type) ? SANDBOX_AGENT_FROM_HOST : SANDBOX_AGENT_FROM_AGENT;
@@ -425,7 +546,7 @@ test_wrong_version_type_direction_fds (void)
           buffer[bit / 8] ^= 1 << (bit % 8);
         }
       for (guint other = 0; other < 0x300; other++)
-        if (other < SANDBOX_AGENT_HELLO || other > SANDBOX_AGENT_BYE)
+        if (!is_type (other))
           {
             buffer[2] = other & 0xff;
             buffer[3] = other >> 8;
@@ -447,7 +568,7 @@ test_bad_setup (void)
   g_autofree guint8 *program = g_malloc0 ((SANDBOX_AGENT_N_INSTRUCTIONS_MAX + 1) * SANDBOX_AGENT_INSTRUCTION_SIZE);
   SandboxAgentPacket packet;
 
-  for (guint bit = 6; bit < 32; bit++)
+  for (guint bit = 8; bit < 32; bit++)
     {
       packet = make_setup ();
       packet.setup.flags |= 1u << bit;
@@ -601,8 +722,9 @@ static void
 test_small_buffer (void)
 {
   g_test_summary ("Nothing is written behind the end of a buffer that is too small");
-  for (guint type = SANDBOX_AGENT_HELLO; type <= SANDBOX_AGENT_BYE; type++)
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     {
+      SandboxAgentType   type = types[i];
       SandboxAgentPacket packet = type == SANDBOX_AGENT_SETUP ? make_setup () : make_exec ();
       guint32            n_fds;
       gsize              length = encode_type (type, &n_fds);
@@ -846,8 +968,9 @@ static void
 test_every_bit (void)
 {
   g_test_summary ("One flipped bit anywhere is refused, or decodes to something that encodes to just these bytes");
-  for (guint type = SANDBOX_AGENT_HELLO; type <= SANDBOX_AGENT_BYE; type++)
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
     {
+      SandboxAgentType   type = types[i];
       guint32            n_fds;
       gsize              length = encode_type (type, &n_fds);
       g_autofree guint8 *bytes = g_memdup2 (buffer, length);
@@ -877,6 +1000,8 @@ main (int    argc,
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/agent-protocol/setup", test_setup);
   g_test_add_func ("/agent-protocol/in-place", test_in_place);
+  g_test_add_func ("/agent-protocol/overlay", test_overlay);
+  g_test_add_func ("/agent-protocol/memories", test_memories);
   g_test_add_func ("/agent-protocol/rules", test_rules);
   g_test_add_func ("/agent-protocol/rules-size", test_rules_size);
   g_test_add_func ("/agent-protocol/exec", test_exec);
