@@ -515,7 +515,7 @@ test_forged_end (TestSandbox  *self,
   g_assert_cmpuint (sandbox_result_get_limit_value (sent), ==, 0);
 
   sandbox_limits_set_cpu_seconds (limits, 1);
-  deaf = run_limited (self, limits, "trap '' XCPU; exec ./bomb time 8");
+  deaf = run_limited (self, limits, "trap '' XCPU; exec ./bomb time 2");
   g_assert_cmpint (sandbox_result_get_outcome (deaf), ==, SANDBOX_OUTCOME_CPU_LIMIT);
   g_assert_cmpuint (sandbox_result_get_limit_value (deaf), ==, 1);
   g_assert_cmpuint (sandbox_result_get_limit_peak (deaf), >=, 1);

@@ -35,6 +35,14 @@
 # define TEST_IS_SANITIZED 0
 #endif
 
+/* What is done at @n random moments: fewer will do where ./dev test does all of it once more, as another user or under
+ * sanitizers, as the moments are new ones each time. */
+static inline guint
+test_rounds (guint n)
+{
+  return TEST_IS_SANITIZED || g_getenv ("SANDBOX_TEST_AGAIN") != NULL ? n / 4 : n;
+}
+
 typedef struct
 {
   char            *workspace; /* on the host */

@@ -8,10 +8,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* What a sanitizer could find is in the host, and that is one which is killed: few will do there. */
-#define N_HOST_KILLS (TEST_IS_SANITIZED ? 25 : 100)
-#define N_CANCELS 120
-#define N_STOPS 200
+#define N_HOST_KILLS test_rounds (100)
+#define N_CANCELS test_rounds (120)
+#define N_STOPS test_rounds (200)
 /* Around what a command takes from the call until it runs, on a machine that does something else too. */
 #define MOMENTS_US 60000
 /* The processes of "guest family": the first, one in a session of its own, an orphan, a stopped one. */
@@ -66,8 +65,10 @@ reap_orphans (void)
     ;
 }
 
+/* Its own children the library waits for itself: it is given so long for that. */
 static void
-assert_nothing_left (guint descriptors)
+assert_nothing_left_within (guint  descriptors,
+                            gint64 own_us)
 {
   const gint64 start = g_get_monotonic_time ();
 
@@ -80,10 +81,15 @@ assert_nothing_left (guint descriptors)
         }
       if (!g_main_context_iteration (NULL, FALSE))
         g_usleep (5000);
-      /* The library had time to wait for its own. */
-      if (g_get_monotonic_time () > start + TEST_GONE_US / 10)
+      if (g_get_monotonic_time () >= start + own_us)
         reap_orphans ();
     }
+}
+
+static void
+assert_nothing_left (guint descriptors)
+{
+  assert_nothing_left_within (descriptors, TEST_GONE_US / 10);
 }
 
 /* ---- Commands with relatives ---- */
@@ -703,7 +709,7 @@ test_stop_while_starting (TestSandbox  *self,
 {
   guint descriptors = 0;
 
-  g_test_summary ("Case 46: 200 sessions that are stopped by another thread while a command starts in them: it is stopped, and nothing is left");
+  g_test_summary ("Case 46: 200 sessions, or 50 in a repetition, that are stopped by another thread while a command starts in them: it is stopped, and nothing is left");
 
   g_free (test_sh (self, "true"));
   assert_nothing_left (G_MAXUINT);
@@ -807,12 +813,13 @@ test_killed_host (void)
       g_assert_true (g_subprocess_wait (host, NULL, &error));
       g_assert_true (g_subprocess_get_if_signaled (host));
       test_marker_assert_gone (marker);
-      assert_nothing_left (G_MAXUINT);
+      /* All that are left are of that host, whom the library here does not know. */
+      assert_nothing_left_within (G_MAXUINT, 0);
     }
   test_remove_tree (workspace);
 
   /* Some were killed with a command alive, some without. */
-  g_test_message ("%u of %d hosts had a command when they were killed", n_seen, N_HOST_KILLS);
+  g_test_message ("%u of %u hosts had a command when they were killed", n_seen, N_HOST_KILLS);
   g_assert_cmpuint (n_seen, >, N_HOST_KILLS / 20);
   g_assert_cmpuint (n_seen, <, N_HOST_KILLS);
 }
