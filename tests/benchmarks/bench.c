@@ -11,10 +11,7 @@
  * The table says which rows took longer than they may, and then the exit status is 1.
  */
 
-#include <sandbox-glib.h>
-
-#include "sandbox-bubblewrap-arguments.h"
-#include "sandbox-bubblewrap-sources.h"
+#include "bench-shared.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WARM_UP_ROUNDS 10
@@ -65,59 +61,39 @@ struct _Bench
   int             directory_fd;
   SandboxHandle  *handle;
   SandboxSession *session;
-  SandboxCommand *command;
   GBytes         *content;
-  GPtrArray      *bare_argv;
-  int             bare_fds[SANDBOX_BUBBLEWRAP_FD_SLOTS];
-  BenchHost       hosts[2];  /* without and with a heap */
-  SandboxBackend *store;     /* whose sessions are kept, in a directory of its own */
-  SandboxState   *idle;      /* of one that has been stopped */
-  Bench          *unlayered; /* whose commands are held by namespaces and mounts alone */
+  BenchBare      *bare;
+  BenchHost       hosts[2];              /* without and with a heap */
+  SandboxBackend *store;                 /* whose sessions are kept, in a directory of its own */
+  SandboxState   *idle;                  /* of one that has been stopped */
+  Bench          *beside[BENCH_N_MODES]; /* sessions of each mode; NULL for what the backend cannot do */
+  Bench          *unlayered;             /* whose commands are held by namespaces and mounts alone */
 };
-
-static double
-bench_now (void)
-{
-  struct timespec now;
-
-  clock_gettime (CLOCK_MONOTONIC, &now);
-
-  return (double) now.tv_sec * 1e6 + (double) now.tv_nsec / 1e3;
-}
-
-static void
-bench_check (gboolean      good,
-             const char   *what,
-             const GError *error)
-{
-  if (good)
-    return;
-
-  g_printerr ("bench: %s: %s\n", what, error != NULL ? error->message : g_strerror (errno));
-  exit (1);
-}
 
 /* ---- The session under test ------------------------------------------------------------------------------------- */
 
-static void
+/* FALSE if the backend cannot work so. */
+static gboolean
 bench_open_session (Bench      *self,
+                    BenchMode   mode,
                     const char *directory)
 {
-  const char *const argv[] = { "/usr/bin/true", NULL };
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
-  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (SandboxBackend) backend = bench_new_backend (mode, NULL);
   g_autoptr (GError) error = NULL;
+
+  if (backend == NULL)
+    return FALSE;
 
   self->directory = g_strdup (directory);
   self->directory_fd = open (directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
   bench_check (self->directory_fd >= 0, directory, NULL);
-  backend = sandbox_registry_create_backend (sandbox_registry_get_default (), "bubblewrap", NULL, &error);
-  bench_check (backend != NULL, "the backend", error);
   sandbox_create_options_set_workspace_path (options, directory);
   self->handle = sandbox_backend_create (backend, options, NULL, &error);
   bench_check (self->handle != NULL, "the session", error);
   self->session = sandbox_handle_get_session (self->handle);
-  self->command = sandbox_command_new (argv);
+
+  return TRUE;
 }
 
 static void
@@ -126,25 +102,50 @@ bench_close_session (Bench *self)
   g_autoptr (GError) error = NULL;
 
   bench_check (sandbox_handle_stop (self->handle, NULL, &error), "stop", error);
-  g_clear_object (&self->command);
   g_clear_object (&self->handle);
   close (self->directory_fd);
   g_free (self->directory);
 }
 
-static double
-bench_run (Bench *self)
+/* As a program that sets nothing */
+static void
+bench_open_default (Bench      *self,
+                    const char *directory)
 {
+  if (!bench_open_session (self, BENCH_ARMED, directory))
+    bench_check (bench_open_session (self, BENCH_ONE_BWRAP, directory), "the session", NULL);
+}
+
+/* One more session, in a directory of its own */
+static Bench *
+bench_open_beside (BenchMode mode)
+{
+  g_autofree char  *directory = NULL;
+  g_autofree Bench *self = g_new0 (Bench, 1);
   g_autoptr (GError) error = NULL;
-  g_autoptr (SandboxResult) result = NULL;
-  double begin = bench_now ();
-  double end = 0;
 
-  result = sandbox_session_run (self->session, self->command, NULL, &error);
-  end = bench_now ();
-  bench_check (result != NULL && sandbox_result_check (result, &error), "run", error);
+  directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
+  bench_check (directory != NULL, "a directory", error);
+  if (bench_open_session (self, mode, directory))
+    return g_steal_pointer (&self);
 
-  return end - begin;
+  rmdir (directory);
+
+  return NULL;
+}
+
+static void
+bench_close_beside (Bench *self)
+{
+  g_autofree char *directory = NULL;
+
+  if (self == NULL)
+    return;
+
+  directory = g_strdup (self->directory);
+  bench_close_session (self);
+  rmdir (directory);
+  g_free (self);
 }
 
 /* By an agent that was built without Landlock, filter and drop of privileges. What a command is limited by stays. */
@@ -152,34 +153,49 @@ static void
 bench_open_unlayered (Bench *self)
 {
   g_autofree char *agent = g_strdup (g_getenv ("SANDBOX_AGENT_PATH"));
-  g_autofree char *directory = NULL;
-  g_autoptr (GError) error = NULL;
 
-  directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
-  bench_check (directory != NULL, "a directory", error);
-  self->unlayered = g_new0 (Bench, 1);
   g_setenv ("SANDBOX_AGENT_PATH", BENCH_AGENT, TRUE);
-  bench_open_session (self->unlayered, directory);
+  self->unlayered = bench_open_beside (BENCH_ONE_BWRAP);
   if (agent != NULL)
     g_setenv ("SANDBOX_AGENT_PATH", agent, TRUE);
   else
     g_unsetenv ("SANDBOX_AGENT_PATH");
 }
 
-static void
-bench_close_unlayered (Bench *self)
-{
-  g_autofree char *directory = g_strdup (self->unlayered->directory);
-
-  bench_close_session (self->unlayered);
-  rmdir (directory);
-  g_clear_pointer (&self->unlayered, g_free);
-}
-
 static double
 bench_run_unlayered (Bench *self)
 {
-  return bench_run (self->unlayered);
+  return bench_run_true (self->unlayered->session);
+}
+
+static double
+bench_run_armed (Bench *self)
+{
+  return bench_run_true (self->beside[BENCH_ARMED]->session);
+}
+
+static double
+bench_run_dispatch (Bench *self)
+{
+  return bench_run_true (self->beside[BENCH_DISPATCH]->session);
+}
+
+static double
+bench_run_one_bwrap (Bench *self)
+{
+  return bench_run_true (self->beside[BENCH_ONE_BWRAP]->session);
+}
+
+static double
+bench_bare (Bench *self)
+{
+  return bench_bare_run (self->bare);
+}
+
+static double
+bench_spawn (Bench *self)
+{
+  return bench_spawn_true ();
 }
 
 /* ---- A session that lasts ---------------------------------------------------------------------------------------- */
@@ -203,22 +219,13 @@ bench_make_idle (Bench *self)
 static void
 bench_remove_idle (Bench *self)
 {
-  g_autofree char         *state = g_build_filename (self->directory, "state", NULL);
-  g_autofree char         *backend = g_build_filename (state, "bubblewrap", NULL);
-  static const char *const names[] = { "templates", "sessions", "aside" };
+  g_autofree char *state = g_build_filename (self->directory, "state", NULL);
   g_autoptr (GError) error = NULL;
 
   bench_check (sandbox_backend_delete_session (self->store, self->idle, NULL, &error), "delete_session", error);
   g_clear_object (&self->idle);
   g_clear_object (&self->store);
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    {
-      g_autofree char *path = g_build_filename (backend, names[i], NULL);
-
-      rmdir (path);
-    }
-  rmdir (backend);
-  rmdir (state);
+  bench_remove (state);
 }
 
 /* Until commands can run in it: which one has. */
@@ -238,138 +245,6 @@ bench_attach (Bench *self)
   bench_check (sandbox_handle_stop (handle, NULL, &error), "stop", error);
 
   return end - begin;
-}
-
-/* ---- What it is compared to --------------------------------------------------------------------------------------- */
-
-static void
-bench_wait (pid_t pid)
-{
-  int status = 0;
-
-  while (waitpid (pid, &status, 0) < 0)
-    bench_check (errno == EINTR, "waitpid", NULL);
-  bench_check (WIFEXITED (status) && WEXITSTATUS (status) == 0, "a program of the comparison failed", NULL);
-}
-
-/* A plain process with its output captured. */
-static double
-bench_spawn (Bench *self)
-{
-  char *const                argv[] = { (char *) "/usr/bin/true", NULL };
-  char *const                envp[] = { (char *) "PATH=/usr/bin:/bin", NULL };
-  posix_spawn_file_actions_t actions;
-  int                        pipes[2][2];
-  pid_t                      pid = -1;
-  double                     begin = bench_now ();
-
-  posix_spawn_file_actions_init (&actions);
-  posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDONLY, 0);
-  for (guint i = 0; i < 2; i++)
-    {
-      bench_check (pipe2 (pipes[i], O_CLOEXEC) == 0, "pipe2", NULL);
-      posix_spawn_file_actions_adddup2 (&actions, pipes[i][1], 1 + (int) i);
-    }
-  errno = posix_spawn (&pid, argv[0], &actions, NULL, argv, envp);
-  bench_check (errno == 0, "posix_spawn", NULL);
-  posix_spawn_file_actions_destroy (&actions);
-  for (guint i = 0; i < 2; i++)
-    {
-      char buffer[64];
-
-      close (pipes[i][1]);
-      bench_check (read (pipes[i][0], buffer, sizeof buffer) == 0, "read", NULL);
-      close (pipes[i][0]);
-    }
-  bench_wait (pid);
-
-  return bench_now () - begin;
-}
-
-/* The backend's own arguments, so that mounts and namespaces are the same, but for what belongs to the agent: bwrap itself
- * is process 1, nothing but the program is in the sandbox, and bwrap binds the workspace. */
-static void
-bench_prepare_bare (Bench *self)
-{
-  static const char *const files[] = {
-    [SANDBOX_BUBBLEWRAP_FD_FILES + SANDBOX_BUBBLEWRAP_FILE_PASSWD] = "root:x:0:0:root:/workspace:/bin/sh\nsandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n",
-    [SANDBOX_BUBBLEWRAP_FD_FILES +
-        SANDBOX_BUBBLEWRAP_FILE_GROUP] = "root:x:0:\nsandbox:x:1000:\n",
-    [SANDBOX_BUBBLEWRAP_FD_FILES +
-        SANDBOX_BUBBLEWRAP_FILE_HOSTS] = "127.0.0.1 localhost sandbox\n",
-    [SANDBOX_BUBBLEWRAP_FD_FILES +
-        SANDBOX_BUBBLEWRAP_FILE_NSSWITCH] = "passwd: files\ngroup: files\nhosts: files dns\n",
-  };
-  const SandboxBubblewrapNamespaces namespaces = { .guest_uid = 1000, .guest_gid = 1000 };
-  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
-  g_autoptr (SandboxBubblewrapSources) sources = NULL;
-  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
-  g_autoptr (GBytes) arguments = NULL;
-  g_autoptr (GError) error = NULL;
-  const char *at = NULL;
-  const char *end = NULL;
-  gsize       size = 0;
-
-  sources = sandbox_bubblewrap_sources_new (profile, self->directory, NULL, NULL, SANDBOX_BUBBLEWRAP_BIND_BY_PATH, &error);
-  if (sources != NULL)
-    plan = sandbox_bubblewrap_sources_plan (sources, profile, SANDBOX_PROC_MODE_FRESH, FALSE,
-                                            SANDBOX_BUBBLEWRAP_BIND_BY_PATH, self->directory, &error);
-  bench_check (plan != NULL, "plan", error);
-  arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
-
-  self->bare_argv = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (self->bare_argv, g_strdup ("bwrap"));
-  at = g_bytes_get_data (arguments, &size);
-  for (end = at + size; at < end; at += strlen (at) + 1)
-    if (strcmp (at, SANDBOX_BUBBLEWRAP_AGENT) == 0)
-      g_ptr_array_set_size (self->bare_argv, (int) self->bare_argv->len - 4); /* --perms MODE --file FD */
-    else if (strcmp (at, "--as-pid-1") != 0)
-      g_ptr_array_add (self->bare_argv, g_strdup (at));
-  g_ptr_array_add (self->bare_argv, g_strdup ("--chdir"));
-  g_ptr_array_add (self->bare_argv, g_strdup ("/workspace"));
-  g_ptr_array_add (self->bare_argv, g_strdup ("/usr/bin/true"));
-  g_ptr_array_add (self->bare_argv, NULL);
-
-  for (guint i = 0; i < SANDBOX_BUBBLEWRAP_FD_SLOTS; i++)
-    {
-      const char *text = i < G_N_ELEMENTS (files) ? files[i] : NULL;
-      int         fd = -1;
-
-      self->bare_fds[i] = -1;
-      if (text == NULL)
-        continue;
-      fd = memfd_create ("bench", MFD_CLOEXEC);
-      bench_check (fd >= 0 && write (fd, text, strlen (text)) == (ssize_t) strlen (text), "memfd_create", NULL);
-      /* Out of the way of the numbers that bwrap is told */
-      self->bare_fds[i] = fcntl (fd, F_DUPFD_CLOEXEC, 100);
-      bench_check (self->bare_fds[i] >= 0, "fcntl", NULL);
-      close (fd);
-    }
-}
-
-static double
-bench_bare (Bench *self)
-{
-  char *const                envp[] = { NULL };
-  posix_spawn_file_actions_t actions;
-  pid_t                      pid = -1;
-  double                     begin = bench_now ();
-
-  posix_spawn_file_actions_init (&actions);
-  posix_spawn_file_actions_addopen (&actions, 0, "/dev/null", O_RDWR, 0);
-  posix_spawn_file_actions_adddup2 (&actions, 0, 1);
-  for (guint i = 0; i < G_N_ELEMENTS (self->bare_fds); i++)
-    if (self->bare_fds[i] >= 0)
-      {
-        lseek (self->bare_fds[i], 0, SEEK_SET);
-        posix_spawn_file_actions_adddup2 (&actions, self->bare_fds[i], (int) i);
-      }
-  errno = posix_spawn (&pid, "/usr/bin/bwrap", &actions, NULL, (char *const *) self->bare_argv->pdata, envp);
-  bench_check (errno == 0, "posix_spawn", NULL);
-  posix_spawn_file_actions_destroy (&actions);
-  bench_wait (pid);
-
-  return bench_now () - begin;
 }
 
 /* ---- Hosts of different sizes ------------------------------------------------------------------------------------- */
@@ -392,10 +267,10 @@ bench_serve (const char *directory,
       memset (memory, 1, heap);
     }
 
-  bench_open_session (&self, directory);
+  bench_open_default (&self, directory);
   while (read (0, &byte, 1) == 1)
     {
-      double time = bench_run (&self);
+      double time = bench_run_true (self.session);
 
       bench_check (write (0, &time, sizeof time) == sizeof time, "write", NULL);
     }
@@ -646,11 +521,14 @@ bench_stream (Bench *self)
 /* ---- Rows ----------------------------------------------------------------------------------------------------------- */
 
 static BenchRow rows[] = {
-  { "posix-spawn-true", NULL, bench_spawn, 1, 0, 0 },
-  { "run-true-bare-bwrap", "posix-spawn-true", bench_bare, 1, 0, 0 },
-  { "run-true-one-bwrap", "run-true-bare-bwrap", bench_run, 1, 1.25, 0 },
+  { "posix_spawn", NULL, bench_spawn, 1, 0, 0 },
+  { "run-true-armed", "posix_spawn", bench_run_armed, 1, 1.25, 0 },
+  { "run-true-dispatch", "posix_spawn", bench_run_dispatch, 1, 1.8, 0 },
+  { "run-true-one-bwrap", "posix_spawn", bench_run_one_bwrap, 1, 0, 0 },
+  { "run-true-bare-bwrap", "posix_spawn", bench_bare, 1, 0, 0 },
+  { "one-bwrap-to-bare-bwrap", "run-true-bare-bwrap", bench_run_one_bwrap, 1, 1.25, 0 },
   { "run-true-no-layers", NULL, bench_run_unlayered, 1, 0, 0 },
-  { "run-true-layers", "run-true-no-layers", bench_run, 1, 1.10, 0 },
+  { "run-true-layers", "run-true-no-layers", bench_run_one_bwrap, 1, 1.10, 0 },
   { "attach-idle", "run-true-bare-bwrap", bench_attach, 1, 1.2, 0 },
   { "run-true-small-host", NULL, bench_run_small_host, 1, 0, 0 },
   { "run-true-large-host", "run-true-small-host", bench_run_large_host, 1, 1.15, 0 },
@@ -666,10 +544,16 @@ static BenchRow rows[] = {
   { "stream-64m", "cat-64m", bench_stream, 1, 1.25, 0 },
 };
 
+/* Of what is asked for, all but what the backend cannot do */
 static gboolean
-bench_is_wanted (const BenchRow    *row,
+bench_is_wanted (Bench             *self,
+                 const BenchRow    *row,
                  const char *const *names)
 {
+  if ((row->func == bench_run_armed && self->beside[BENCH_ARMED] == NULL) ||
+      (row->func == bench_run_dispatch && self->beside[BENCH_DISPATCH] == NULL))
+    return FALSE;
+
   return names == NULL || g_strv_contains (names, row->name);
 }
 
@@ -743,7 +627,7 @@ bench_measure (Bench             *self,
         /* Each round begins with another row: none always follows the same one. */
         BenchRow *row = &rows[(round + i) % G_N_ELEMENTS (rows)];
 
-        if (!bench_is_wanted (row, names))
+        if (!bench_is_wanted (self, row, names))
           continue;
         for (guint call = 0; call < row->calls; call++)
           {
@@ -812,7 +696,8 @@ bench_count_missed (void)
 }
 
 static void
-bench_print_json (const char *const *names)
+bench_print_json (Bench             *self,
+                  const char *const *names)
 {
   const char *separator = "[";
 
@@ -821,7 +706,7 @@ bench_print_json (const char *const *names)
       const BenchRow *row = &rows[i];
       double          ratio = bench_ratio (row);
 
-      if (!bench_is_wanted (row, names))
+      if (!bench_is_wanted (self, row, names))
         continue;
       if (ratio > 0)
         printf ("%s\n  {\"name\": \"%s\", \"baseline\": \"%s\", \"ratio\": %.3f", separator, row->name, row->baseline, ratio);
@@ -834,19 +719,20 @@ bench_print_json (const char *const *names)
 }
 
 static void
-bench_print_table (const char *const *names,
+bench_print_table (Bench             *self,
+                   const char *const *names,
                    guint              rounds)
 {
   printf ("%u rounds, as uid %u; times in microseconds\n\n", rounds, (guint) getuid ());
-  printf ("%-22s %10s %10s %8s  %s\n", "row", "p50", "p95", "ratio", "of");
+  printf ("%-24s %10s %10s %8s  %s\n", "row", "p50", "p95", "ratio", "of");
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     {
       const BenchRow *row = &rows[i];
       double          ratio = bench_ratio (row);
 
-      if (!bench_is_wanted (row, names))
+      if (!bench_is_wanted (self, row, names))
         continue;
-      printf ("%-22s %10.1f %10.1f", row->name, bench_percentile (row, 50), bench_percentile (row, 95));
+      printf ("%-24s %10.1f %10.1f", row->name, bench_percentile (row, 50), bench_percentile (row, 95));
       if (ratio > 0)
         printf (" %8.3f  %s", ratio, row->baseline);
       if (ratio > 0 && row->bar > 0)
@@ -890,9 +776,11 @@ main (int    argc,
 
   directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
   bench_check (directory != NULL, "a directory", error);
-  bench_open_session (&self, directory);
+  bench_open_default (&self, directory);
+  for (BenchMode mode = 0; mode < BENCH_N_MODES; mode++)
+    self.beside[mode] = bench_open_beside (mode);
   bench_open_unlayered (&self);
-  bench_prepare_bare (&self);
+  self.bare = bench_bare_new (directory);
   self.content = g_bytes_new (content, sizeof content);
   bench_fill_workspace (&self, (const char *const *) remaining);
   bench_make_idle (&self);
@@ -909,9 +797,9 @@ main (int    argc,
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     g_array_sort (rows[i].times, bench_compare);
   if (json)
-    bench_print_json ((const char *const *) remaining);
+    bench_print_json (&self, (const char *const *) remaining);
   else
-    bench_print_table ((const char *const *) remaining, (guint) rounds);
+    bench_print_table (&self, (const char *const *) remaining, (guint) rounds);
 
   if (bench_needs_hosts ((const char *const *) remaining))
     {
@@ -919,7 +807,10 @@ main (int    argc,
       bench_end_host (&self.hosts[1]);
     }
   bench_remove_idle (&self);
-  bench_close_unlayered (&self);
+  bench_close_beside (self.unlayered);
+  for (BenchMode mode = 0; mode < BENCH_N_MODES; mode++)
+    bench_close_beside (self.beside[mode]);
+  bench_bare_free (self.bare);
   bench_empty_workspace (&self);
   bench_close_session (&self);
   rmdir (directory);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the programs that measure commands have in common. */
+#pragma once
+
+#include <sandbox-glib.h>
+
+#include <sys/types.h>
+
+/* How the backend under test makes room for a command. */
+typedef enum
+{
+  BENCH_ARMED,     /* made beforehand, as it is by default */
+  BENCH_DISPATCH,  /* made in the sandbox of the session when the command comes */
+  BENCH_ONE_BWRAP, /* a sandbox of its own */
+  BENCH_N_MODES,
+} BenchMode;
+
+typedef struct _BenchBare BenchBare;
+
+double          bench_now (void); /* in microseconds */
+void            bench_check (gboolean      good,
+                             const char   *what,
+                             const GError *error);
+void            bench_wait (pid_t pid);
+void            bench_remove (const char *path);
+double          bench_spawn_true (void);
+SandboxBackend *bench_new_backend (BenchMode   mode,
+                                   const char *state);
+double          bench_run_true (SandboxSession *session);
+BenchBare      *bench_bare_new (const char *workspace);
+double          bench_bare_run (BenchBare *self);
+void            bench_bare_free (BenchBare *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (BenchBare, bench_bare_free)
