@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 /* What stays on disk of one backend, in a directory of which the host is the only user:
  *
  *   STATE/BACKEND/templates/KEY/   tree/ and template.json
- *   STATE/BACKEND/sessions/ID/     lease, alive, state.json and files/workspace/
+ *   STATE/BACKEND/sessions/ID/     lease, alive, state.json and files/: workspace/, or upper/ and work/ over a template
  *   STATE/BACKEND/aside/NAME/      what is being made or removed, and NAME.lock beside it, locked by whoever does that
  *   STATE/BACKEND/reserve          an empty file, for the lock of a removal when the disk is full
  *
@@ -23,6 +23,9 @@ typedef struct _SandboxStore SandboxStore;
 
 #define SANDBOX_STORE_TREE "tree"
 #define SANDBOX_STORE_TEMPLATE_FILE "template.json"
+#define SANDBOX_STORE_FILES "files"
+#define SANDBOX_STORE_UPPER "upper"
+#define SANDBOX_STORE_WORK "work"
 
 /* @state_directory is absolute and is made when it is missing; NULL for a private one, which goes with the store. One
  * that others could change or look into is DENIED, with the reason. What is stored for guests belongs to @uid and @gid,
@@ -112,7 +115,8 @@ GPtrArray *sandbox_store_list_templates (SandboxStore         *self,
                                          gpointer              data,
                                          GError              **error);
 
-/* TRUE when there is none. Sessions that were made from it keep their files. */
+/* TRUE when there is none. Sessions that have copies of its files keep them. BUSY when there is a session that sees them
+ * through an overlay, in use or not, or when one is being made. */
 gboolean sandbox_store_delete_template (SandboxStore         *self,
                                         const char           *key,
                                         SandboxContainedCheck check,
@@ -136,9 +140,10 @@ typedef struct
 
 typedef struct
 {
-  gatomicrefcount ref_count;
-  char           *name;
-  GArray         *entries; /* SandboxStoredEntry, in the order of sandbox_file_set_list () */
+  gatomicrefcount    ref_count;
+  char              *name;
+  SandboxStoredEntry list;    /* of its file, which is as old as the template: another one has another */
+  GArray            *entries; /* SandboxStoredEntry, in the order of sandbox_file_set_list () */
 } SandboxStoredTemplate;
 
 SandboxStoredTemplate *sandbox_stored_template_new_verified (SandboxStore         *store,
@@ -186,6 +191,51 @@ gboolean sandbox_store_copy (SandboxStoreCopy *self,
 /* Whether files in @directory, where two are made for a moment, can share their content with others of the store. */
 gboolean sandbox_store_can_reflink (SandboxStore *self,
                                     int           directory);
+
+/* Overlays
+ *
+ * A session of that mode has no files but those that it has changed: an agent shows them in its sandbox over the tree of
+ * the template, which is never written to. */
+
+/* Tries whether the sandboxes of a backend can have an overlay of two such directories: NOT_SUPPORTED, with the reason. */
+typedef gboolean (*SandboxStoreOverlayTry) (int      lower,
+                                            int      base,
+                                            gpointer data,
+                                            GError **error);
+
+/* Without it there are none. It is tried once, for the first session that could be one, and @data is used while sessions
+ * are made. */
+void sandbox_store_set_overlay (SandboxStore          *self,
+                                SandboxStoreOverlayTry try_overlay,
+                                gpointer               data);
+
+/* NOT_SUPPORTED, with the reason. */
+gboolean sandbox_store_can_overlay (SandboxStore *self,
+                                    GError      **error);
+gboolean sandbox_store_try_overlay (SandboxStore          *self,
+                                    SandboxStoreOverlayTry try_overlay,
+                                    gpointer               data,
+                                    GError               **error);
+
+/* Makes upper/ and work/ in the directory @base. By errno. */
+gboolean sandbox_store_make_layers (SandboxStore *self,
+                                    int           base);
+
+/* Keeps a template, which is still the one that was @stored, from being deleted. Ends with sandbox_fork_close (@fd), which
+ * must stay where it is. *@stale is TRUE when it fails because the template is another one, or none. */
+gboolean sandbox_store_hold_template (SandboxStore          *self,
+                                      const char            *key,
+                                      SandboxStoredTemplate *stored,
+                                      int                   *fd,
+                                      gboolean              *stale,
+                                      GError               **error);
+
+/* The same the other way about, for one who is going to delete it: nobody holds it, no session of any process is made over it,
+ * and none can be made before the end. BUSY. There may be no template. */
+gboolean sandbox_store_lock_unused (SandboxStore *self,
+                                    const char   *key,
+                                    int          *fd,
+                                    GError      **error);
 
 /* Gives what @func makes of each name of @directory that is a key, sorted. One for which it fails is left out. */
 typedef gboolean (*SandboxStoreListFunc) (SandboxStore *self,

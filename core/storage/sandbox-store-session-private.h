@@ -11,7 +11,9 @@ G_BEGIN_DECLS
  *
  *   lease, alive     who has it; see sandbox-lease-private.h
  *   state.json       the state, and how it came by its files
- *   files/workspace  which belongs to the owner of what is stored, as files/ does
+ *   files/workspace  which belongs to the owner of what is stored, as files/ does; or, for an overlay,
+ *   files/upper      what it has changed, and
+ *   files/work       what the kernel needs for it
  *
  * All calls may block, and @check is asked meanwhile. */
 typedef struct _SandboxStoreSession SandboxStoreSession;
@@ -20,7 +22,7 @@ typedef struct _SandboxStoreSession SandboxStoreSession;
 
 /* Makes one, with the files of a template unless @template_key is NULL. It is there whole or not at all: nothing of it
  * stays after a failure. The template is verified when it is used for the first time, and again when it was touched
- * since: NOT_FOUND, CORRUPT. NOT_SUPPORTED for a mode that cannot be had. */
+ * since; for an overlay, when it was made anew since: NOT_FOUND, CORRUPT. NOT_SUPPORTED for a mode that cannot be had. */
 SandboxStoreSession *sandbox_store_session_new (SandboxStore         *store,
                                                 const char           *template_key,
                                                 SandboxWorkspaceMode  mode,
@@ -39,10 +41,17 @@ SandboxStoreSession *sandbox_store_session_attach (SandboxStore         *store,
 
 /* As it is stored, so with the labels that it was made with. */
 SandboxState        *sandbox_store_session_get_state (SandboxStoreSession *self);
-SandboxWorkspaceMode sandbox_store_session_get_mode (SandboxStoreSession *self); /* REFLINK or COPY */
+SandboxWorkspaceMode sandbox_store_session_get_mode (SandboxStoreSession *self); /* never AUTO */
 
-/* An O_PATH descriptor, which stays with the session. */
+/* An O_PATH descriptor, which stays with the session; for an overlay only what has been changed. */
 int sandbox_store_session_get_workspace (SandboxStoreSession *self);
+
+/* For an overlay: the tree of the template, and the directory that has upper/ and work/. O_PATH descriptors, for the
+ * caller; CORRUPT. */
+gboolean sandbox_store_session_open_layers (SandboxStoreSession *self,
+                                            int                 *lower,
+                                            int                 *base,
+                                            GError             **error);
 
 /* On the host, for messages and plans. */
 char *sandbox_store_session_dup_workspace_path (SandboxStoreSession *self);
@@ -77,6 +86,13 @@ gboolean sandbox_store_delete_session (SandboxStore         *self,
                                        SandboxContainedCheck check,
                                        gpointer              data,
                                        GError              **error);
+
+/* What stands in the state file of a session, which nobody needs to have for that. */
+gboolean sandbox_store_session_read (SandboxStore         *store,
+                                     const char           *id,
+                                     SandboxState        **state,
+                                     SandboxWorkspaceMode *mode,
+                                     GError              **error);
 
 /* All of them (SandboxState), in use or not, sorted by id. Damaged ones are left out. */
 GPtrArray *sandbox_store_list_sessions (SandboxStore         *self,

@@ -9,19 +9,23 @@
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
 #include "sandbox-lease-private.h"
 #include "sandbox-random-private.h"
 #include "sandbox-state-private.h"
 
-#define FILES "files"
 #define WORKSPACE "workspace"
-#define WORKSPACE_PATH FILES "/" WORKSPACE
+#define WORKSPACE_PATH SANDBOX_STORE_FILES "/" WORKSPACE
+#define UPPER_PATH SANDBOX_STORE_FILES "/" SANDBOX_STORE_UPPER
 #define MODE_NAME "workspace-mode"
 
 /* A state with its mode, however long its labels */
 #define MAX_STATE_BYTES (1024 * 1024)
+
+/* Up to so many files a copy costs no more than an overlay, and files of its own behave like any others. */
+#define MAX_FILES_TO_COPY 20
 
 /* How often a template may turn out to have been replaced since it was verified */
 #define MAX_TRIES 16
@@ -59,10 +63,27 @@ sandbox_store_session_drop (SandboxStoreSession *self)
   g_free (self);
 }
 
-static const char *
-sandbox_store_session_get_mode_name (SandboxWorkspaceMode mode)
+static const char *const mode_names[] = {
+  [SANDBOX_WORKSPACE_MODE_OVERLAY] = "overlay",
+  [SANDBOX_WORKSPACE_MODE_REFLINK] = "reflink",
+  [SANDBOX_WORKSPACE_MODE_COPY] = "copy",
+};
+
+/* AUTO for what is none. */
+static SandboxWorkspaceMode
+sandbox_store_session_parse_mode (const char *name)
 {
-  return mode == SANDBOX_WORKSPACE_MODE_REFLINK ? "reflink" : "copy";
+  for (guint i = 0; i < G_N_ELEMENTS (mode_names); i++)
+    if (g_strcmp0 (name, mode_names[i]) == 0)
+      return (SandboxWorkspaceMode) i;
+
+  return SANDBOX_WORKSPACE_MODE_AUTO;
+}
+
+static const char *
+sandbox_store_session_get_workspace_name (SandboxStoreSession *self)
+{
+  return self->mode == SANDBOX_WORKSPACE_MODE_OVERLAY ? UPPER_PATH : WORKSPACE_PATH;
 }
 
 static gboolean
@@ -102,7 +123,7 @@ sandbox_store_session_write_state (SandboxStoreSession *self,
   if (root == NULL)
     return FALSE;
 
-  json_object_set_string_member (json_node_get_object (root), MODE_NAME, sandbox_store_session_get_mode_name (self->mode));
+  json_object_set_string_member (json_node_get_object (root), MODE_NAME, mode_names[self->mode]);
   text = sandbox_json_print (root, TRUE);
   fd = sandbox_store_make_file (self->directory, SANDBOX_STORE_STATE_FILE, 0600);
   if (fd >= 0 && sandbox_contained_fits (strlen (text)) && sandbox_contained_write_all (fd, text, strlen (text)) &&
@@ -142,14 +163,15 @@ sandbox_store_session_read_state (SandboxStoreSession *self,
   if (node == NULL || !JSON_NODE_HOLDS_VALUE (node) || json_node_get_value_type (node) != G_TYPE_STRING)
     return sandbox_store_session_fail_corrupt (SANDBOX_STORE_STATE_FILE, "is not as it was written", error);
 
-  self->mode = strcmp (json_node_get_string (node), "reflink") == 0 ? SANDBOX_WORKSPACE_MODE_REFLINK : SANDBOX_WORKSPACE_MODE_COPY;
-  if (strcmp (json_node_get_string (node), sandbox_store_session_get_mode_name (self->mode)) == 0)
+  self->mode = sandbox_store_session_parse_mode (json_node_get_string (node));
+  if (self->mode != SANDBOX_WORKSPACE_MODE_AUTO)
     {
       json_object_remove_member (object, MODE_NAME);
       rest = sandbox_json_print (root, FALSE);
       state = sandbox_state_new_from_json (rest, NULL);
     }
   if (state == NULL || strcmp (sandbox_state_get_session_id (state), id) != 0 ||
+      (self->mode == SANDBOX_WORKSPACE_MODE_OVERLAY && sandbox_state_get_template_key (state) == NULL) ||
       strcmp (sandbox_state_get_backend (state), sandbox_store_get_backend (self->store)) != 0)
     return sandbox_store_session_fail_corrupt (SANDBOX_STORE_STATE_FILE, "is not as it was written", error);
   self->state = g_steal_pointer (&state);
@@ -187,12 +209,13 @@ static gboolean
 sandbox_store_session_open_workspace (SandboxStoreSession *self,
                                       GError             **error)
 {
+  const char *name = sandbox_store_session_get_workspace_name (self);
   struct stat st;
   guint       uid, gid;
 
-  self->workspace = sandbox_contained_open (self->directory, WORKSPACE_PATH, O_PATH | O_DIRECTORY);
+  self->workspace = sandbox_contained_open (self->directory, name, O_PATH | O_DIRECTORY);
   if (self->workspace < 0 && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
-    return sandbox_store_session_fail_corrupt (WORKSPACE_PATH, "is missing", error);
+    return sandbox_store_session_fail_corrupt (name, "is missing", error);
   if (self->workspace < 0 || fstat (self->workspace, &st) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the workspace of the session");
@@ -201,7 +224,7 @@ sandbox_store_session_open_workspace (SandboxStoreSession *self,
   sandbox_store_get_owner (self->store, &uid, &gid);
 
   if (st.st_uid != uid)
-    return sandbox_store_session_fail_corrupt (WORKSPACE_PATH, "belongs to another user", error);
+    return sandbox_store_session_fail_corrupt (name, "belongs to another user", error);
 
   /* A command may have shut everybody out, itself too. */
   if ((st.st_mode & S_IRWXU) == S_IRWXU || sandbox_contained_chmod (self->workspace, (st.st_mode & 07777) | S_IRWXU))
@@ -211,15 +234,43 @@ sandbox_store_session_open_workspace (SandboxStoreSession *self,
   return FALSE;
 }
 
+/* Whether an overlay is worth it. */
 static gboolean
-sandbox_store_session_choose_mode (SandboxStoreSession *self,
-                                   SandboxWorkspaceMode mode,
-                                   GError             **error)
+sandbox_store_session_has_many (SandboxStoredTemplate *stored)
 {
-  if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
+  guint n_files = 0;
+
+  for (guint i = 0; stored != NULL && i < stored->entries->len && n_files <= MAX_FILES_TO_COPY; i++)
+    n_files += g_array_index (stored->entries, SandboxStoredEntry, i).kind != SANDBOX_FILE_KIND_DIRECTORY ? 1 : 0;
+
+  return n_files > MAX_FILES_TO_COPY;
+}
+
+static gboolean
+sandbox_store_session_choose_mode (SandboxStoreSession   *self,
+                                   SandboxStoredTemplate *stored,
+                                   SandboxWorkspaceMode   mode,
+                                   GError               **error)
+{
+  g_autoptr (GError) failure = NULL;
+
+  if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY && stored == NULL)
     {
-      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The workspace mode overlay is not supported");
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "The workspace mode overlay is for sessions that have a template");
       return FALSE;
+    }
+  if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY ||
+      (mode == SANDBOX_WORKSPACE_MODE_AUTO && sandbox_store_session_has_many (stored)))
+    {
+      self->mode = SANDBOX_WORKSPACE_MODE_OVERLAY;
+      if (sandbox_store_can_overlay (self->store, &failure))
+        return TRUE;
+      if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
+        {
+          g_propagate_prefixed_error (error, g_steal_pointer (&failure), "The workspace mode overlay cannot be had: ");
+          return FALSE;
+        }
+      g_debug ("The files are copied: %s", failure->message);
     }
   self->mode = mode != SANDBOX_WORKSPACE_MODE_COPY && sandbox_store_can_reflink (self->store, self->directory)
                    ? SANDBOX_WORKSPACE_MODE_REFLINK
@@ -235,12 +286,14 @@ sandbox_store_session_choose_mode (SandboxStoreSession *self,
   return TRUE;
 }
 
-/* In the directory of the session, which is aside. *@stale tells that it can be tried again. */
+/* In the directory of the session, which is aside. *@stale tells that it can be tried again. *@hold keeps the template
+ * until the session is in its place, where it does so itself. */
 static gboolean
 sandbox_store_session_fill (SandboxStoreSession  *self,
                             SandboxWorkspaceMode  mode,
                             SandboxContainedCheck check,
                             gpointer              data,
+                            int                  *hold,
                             gboolean             *stale,
                             GError              **error)
 {
@@ -248,18 +301,32 @@ sandbox_store_session_fill (SandboxStoreSession  *self,
   g_autoptr (SandboxStoredTemplate) stored = key != NULL ? sandbox_store_get_template (self->store, key, check, data, error) : NULL;
   g_auto (SandboxFd) files = -1;
   SandboxStoreCopy copy = { .store = self->store, .key = key, .stored = stored, .check = check, .data = data };
+  gboolean         made = FALSE;
 
   if (key != NULL && stored == NULL)
     return FALSE;
-  if (!sandbox_store_session_choose_mode (self, mode, error))
+  if (!sandbox_store_session_choose_mode (self, stored, mode, error))
     return FALSE;
 
-  files = sandbox_store_make_directory (self->store, self->directory, FILES);
-  self->workspace = files >= 0 ? sandbox_store_make_directory (self->store, files, WORKSPACE) : -1;
-  if (self->workspace < 0)
+  files = sandbox_store_make_directory (self->store, self->directory, SANDBOX_STORE_FILES);
+  if (self->mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
+    made = files >= 0 && sandbox_store_make_layers (self->store, files);
+  else
+    made = files >= 0 && (self->workspace = sandbox_store_make_directory (self->store, files, WORKSPACE)) >= 0;
+  if (!made)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot make the workspace of a session");
       return FALSE;
+    }
+  if (self->mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
+    {
+      if (!sandbox_store_hold_template (self->store, key, stored, hold, stale, error))
+        {
+          if (*stale)
+            sandbox_store_forget_template (self->store, key, stored);
+          return FALSE;
+        }
+      return sandbox_store_session_open_workspace (self, error) && sandbox_store_session_write_state (self, error);
     }
 
   copy.target = self->workspace;
@@ -290,6 +357,7 @@ sandbox_store_session_make (SandboxStore         *store,
   g_autoptr (SandboxStoreWork) work = sandbox_store_work_new (store, error);
   SandboxStoreSession *self = NULL;
   g_autoptr (GError) failure = NULL;
+  int hold = -1;
 
   if (work == NULL)
     return NULL;
@@ -298,16 +366,20 @@ sandbox_store_session_make (SandboxStore         *store,
   self->state = g_object_ref (state);
   self->directory = fcntl (sandbox_store_work_get_fd (work), F_DUPFD_CLOEXEC, 0);
   self->lease = sandbox_lease_new (sandbox_store_work_get_fd (work), error);
-  if (self->lease != NULL && sandbox_store_session_fill (self, mode, check, data, stale, error))
+  if (self->lease != NULL && sandbox_store_session_fill (self, mode, check, data, &hold, stale, error))
     {
       if (sandbox_store_work_publish (g_steal_pointer (&work), sandbox_store_get_sessions (store),
                                       sandbox_state_get_session_id (state), &failure))
-        return self;
+        {
+          sandbox_fork_close (&hold);
+          return self;
+        }
       if (failure != NULL)
         g_propagate_error (error, g_steal_pointer (&failure));
       else
         g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS, "There is a session of this id already");
     }
+  sandbox_fork_close (&hold);
   sandbox_store_session_drop (self);
 
   return NULL;
@@ -380,6 +452,28 @@ sandbox_store_session_take (SandboxStoreSession  *self,
          (sandbox_store_session_is_there (self, id) || sandbox_store_session_fail_missing (error));
 }
 
+/* What its files are over, as when it was made: nobody can delete it, but it may be damaged. */
+static gboolean
+sandbox_store_session_check_template (SandboxStoreSession  *self,
+                                      SandboxContainedCheck check,
+                                      gpointer              data,
+                                      GError              **error)
+{
+  g_autoptr (SandboxStoredTemplate) stored = NULL;
+  g_autoptr (GError) failure = NULL;
+
+  if (self->mode != SANDBOX_WORKSPACE_MODE_OVERLAY)
+    return TRUE;
+  stored = sandbox_store_get_template (self->store, sandbox_state_get_template_key (self->state), check, data, &failure);
+  if (g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND))
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT, "The session is damaged: its template %s is missing",
+                 sandbox_state_get_template_key (self->state));
+  else if (failure != NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return stored != NULL;
+}
+
 SandboxStoreSession *
 sandbox_store_session_attach (SandboxStore         *store,
                               SandboxState         *state,
@@ -400,7 +494,8 @@ sandbox_store_session_attach (SandboxStore         *store,
     g_autoptr (GError) failure = NULL;
 
     if (sandbox_store_session_read_state (self, id, &failure) && sandbox_store_session_check_state (self, state, &failure) &&
-        sandbox_store_session_take (self, id, check, data, &failure) && sandbox_store_session_open_workspace (self, &failure))
+        sandbox_store_session_take (self, id, check, data, &failure) && sandbox_store_session_open_workspace (self, &failure) &&
+        sandbox_store_session_check_template (self, check, data, &failure))
       return self;
 
     /* One that is being deleted falls apart under our hands. */
@@ -436,7 +531,34 @@ char *
 sandbox_store_session_dup_workspace_path (SandboxStoreSession *self)
 {
   return g_build_filename (sandbox_store_get_path (self->store), sandbox_store_get_backend (self->store), "sessions",
-                           sandbox_state_get_session_id (self->state), WORKSPACE_PATH, NULL);
+                           sandbox_state_get_session_id (self->state), sandbox_store_session_get_workspace_name (self), NULL);
+}
+
+gboolean
+sandbox_store_session_open_layers (SandboxStoreSession *self,
+                                   int                 *lower,
+                                   int                 *base,
+                                   GError             **error)
+{
+  const char      *key = sandbox_state_get_template_key (self->state);
+  g_autofree char *tree = g_build_filename (key, SANDBOX_STORE_TREE, NULL);
+  g_auto (SandboxFd) lower_fd = sandbox_contained_open (sandbox_store_get_templates (self->store), tree, O_PATH | O_DIRECTORY);
+  g_auto (SandboxFd) base_fd = -1;
+
+  if (lower_fd >= 0)
+    base_fd = sandbox_contained_open (self->directory, SANDBOX_STORE_FILES, O_PATH | O_DIRECTORY);
+  if (base_fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
+    return sandbox_store_session_fail_corrupt (lower_fd < 0 ? tree : SANDBOX_STORE_FILES, "is missing", error);
+  if (base_fd < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot open what the files of the session are made of");
+      return FALSE;
+    }
+
+  *lower = g_steal_fd (&lower_fd);
+  *base = g_steal_fd (&base_fd);
+
+  return TRUE;
 }
 
 gboolean
@@ -541,20 +663,40 @@ sandbox_store_compare_sessions (gconstpointer a,
   return strcmp (sandbox_state_get_session_id (*(SandboxState *const *) a), sandbox_state_get_session_id (*(SandboxState *const *) b));
 }
 
+gboolean
+sandbox_store_session_read (SandboxStore         *store,
+                            const char           *id,
+                            SandboxState        **state,
+                            SandboxWorkspaceMode *mode,
+                            GError              **error)
+{
+  SandboxStoreSession *session = sandbox_store_session_open (store, id, error);
+  gboolean             read = session != NULL && sandbox_store_session_read_state (session, id, error);
+
+  if (read)
+    {
+      *state = g_object_ref (session->state);
+      *mode = session->mode;
+    }
+  g_clear_pointer (&session, sandbox_store_session_drop);
+
+  return read;
+}
+
 static gboolean
 sandbox_store_list_session_cb (SandboxStore *self,
                                const char   *id,
                                GPtrArray    *list,
                                GError      **error)
 {
-  SandboxStoreSession *session = sandbox_store_session_open (self, id, error);
-  gboolean             read = session != NULL && sandbox_store_session_read_state (session, id, error);
+  SandboxState        *state = NULL;
+  SandboxWorkspaceMode mode;
 
-  if (read)
-    g_ptr_array_add (list, g_object_ref (session->state));
-  g_clear_pointer (&session, sandbox_store_session_drop);
+  if (!sandbox_store_session_read (self, id, &state, &mode, error))
+    return FALSE;
+  g_ptr_array_add (list, state);
 
-  return read;
+  return TRUE;
 }
 
 GPtrArray *

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-json-private.h"
 #include "sandbox-keys-private.h"
 #include "sandbox-paths-private.h"
@@ -619,7 +620,15 @@ sandbox_store_delete_template (SandboxStore         *self,
                                gpointer              data,
                                GError              **error)
 {
+  int      lock = -1;
+  gboolean done = FALSE;
+
   g_return_val_if_fail (sandbox_key_is_valid (key), FALSE);
 
-  return sandbox_store_discard (self, sandbox_store_get_templates (self), key, check, data, error);
+  /* It goes with the lock, so that nobody makes a session from it meanwhile. */
+  done = sandbox_store_lock_unused (self, key, &lock, error) &&
+         sandbox_store_discard (self, sandbox_store_get_templates (self), key, check, data, error);
+  sandbox_fork_close (&lock);
+
+  return done;
 }

@@ -413,7 +413,8 @@ sandbox_stored_template_new_verified (SandboxStore         *store,
   g_auto (SandboxVerification) verification = { .tree = -1 };
   g_auto (SandboxFd) directory = -1;
   g_autoptr (GError) failure = NULL;
-  guint gid;
+  struct stat st;
+  guint       gid;
 
   g_return_val_if_fail (sandbox_key_is_valid (key), NULL);
 
@@ -435,6 +436,12 @@ sandbox_stored_template_new_verified (SandboxStore         *store,
   verification.data = data;
   sandbox_store_get_owner (store, &verification.uid, &gid);
 
+  if (fstatat (directory, SANDBOX_STORE_TEMPLATE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    {
+      verification.stored->list.inode = st.st_ino;
+      verification.stored->list.size = (guint64) st.st_size;
+      verification.stored->list.changed = st.st_ctim;
+    }
   if (sandbox_verification_read_list (&verification, directory, sandbox_store_get_backend (store), &failure) &&
       sandbox_verification_check_tree (&verification, directory, &failure))
     return g_steal_pointer (&verification.stored);

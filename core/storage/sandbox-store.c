@@ -44,9 +44,14 @@ struct _SandboxStore
   int   sessions;
   int   aside;
 
+  SandboxStoreOverlayTry try_overlay; /* or NULL */
+  gpointer               overlay_data;
+
   GMutex      lock;
-  GHashTable *verified; /* SandboxStoredTemplate by key */
-  int         reflinks; /* atomic */
+  GHashTable *verified;    /* SandboxStoredTemplate by key */
+  gboolean    overlays;    /* there are */
+  char       *no_overlays; /* why not; neither before it was tried */
+  int         reflinks;    /* atomic */
 };
 
 /* Whether the file system can let two files share their content */
@@ -257,6 +262,7 @@ sandbox_store_unref (SandboxStore *self)
   sandbox_clear_fd (&self->parent);
   sandbox_fork_close (&self->owner);
   g_hash_table_unref (self->verified);
+  g_free (self->no_overlays);
   g_mutex_clear (&self->lock);
   g_free (self->path);
   g_free (self->backend);
@@ -300,6 +306,49 @@ sandbox_store_get_owner (SandboxStore *self,
 {
   *uid = self->uid;
   *gid = self->gid;
+}
+
+void
+sandbox_store_set_overlay (SandboxStore          *self,
+                           SandboxStoreOverlayTry try_overlay,
+                           gpointer               data)
+{
+  self->try_overlay = try_overlay;
+  self->overlay_data = data;
+}
+
+gboolean
+sandbox_store_can_overlay (SandboxStore *self,
+                           GError      **error)
+{
+  g_autoptr (GError) failure = NULL;
+  gboolean known = FALSE;
+  gboolean can = FALSE;
+
+  g_mutex_lock (&self->lock);
+  can = self->overlays;
+  known = can || self->no_overlays != NULL;
+  if (self->no_overlays != NULL)
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, self->no_overlays);
+  g_mutex_unlock (&self->lock);
+  if (known)
+    return can;
+
+  if (self->try_overlay != NULL)
+    can = sandbox_store_try_overlay (self, self->try_overlay, self->overlay_data, &failure);
+  else
+    g_set_error_literal (&failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "This backend makes no overlays");
+
+  /* What else went wrong may go right the next time. */
+  g_mutex_lock (&self->lock);
+  self->overlays = can || self->overlays;
+  if (g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED) && self->no_overlays == NULL)
+    self->no_overlays = g_strdup (failure->message);
+  g_mutex_unlock (&self->lock);
+  if (failure != NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return can;
 }
 
 /* Whether it works is told by doing it, once for a store. */

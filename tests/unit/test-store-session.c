@@ -525,7 +525,7 @@ test_modes (Fixture      *fixture,
   const char          *key = sandbox_template_get_key (made);
   SandboxStoreSession *session = sandbox_store_session_new (fixture->store, key, SANDBOX_WORKSPACE_MODE_COPY, NULL, NULL, NULL, NULL);
 
-  g_test_summary ("copy can be had everywhere, reflink where the file system has it, overlay not yet; a refusal leaves nothing");
+  g_test_summary ("copy can be had everywhere, reflink where the file system has it, overlay where the backend mounts it; a refusal leaves nothing");
 
   g_assert_cmpint (sandbox_store_session_get_mode (session), ==, SANDBOX_WORKSPACE_MODE_COPY);
   assert_file (session, "a", "text");

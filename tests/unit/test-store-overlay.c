@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Sessions over the tree of a template. */
+
+#include "sandbox-fork-private.h"
+#include "sandbox-state-private.h"
+#include "sandbox-store-session-private.h"
+#include "store-fixture.h"
+
+/* Up to so many files are copied. */
+#define FEW 20
+
+typedef struct
+{
+  guint        n_tries;
+  SandboxError refusal; /* or 0 */
+} Trial;
+
+static gboolean
+try_cb (int      lower,
+        int      base,
+        gpointer data,
+        GError **error)
+{
+  Trial      *trial = data;
+  struct stat st;
+
+  trial->n_tries++;
+  g_assert_cmpint (fstatat (lower, ".", &st, 0), ==, 0);
+  g_assert_cmpuint (st.st_uid, ==, OWNER);
+  g_assert_cmpint (fstatat (base, "upper", &st, 0), ==, 0);
+  g_assert_cmpuint (st.st_uid, ==, OWNER);
+  g_assert_cmpuint (st.st_mode, ==, S_IFDIR | 0755);
+  g_assert_cmpint (fstatat (base, "work", &st, 0), ==, 0);
+  g_assert_cmpuint (st.st_mode, ==, S_IFDIR | 0700);
+  if (trial->refusal == 0)
+    return TRUE;
+  g_set_error_literal (error, SANDBOX_ERROR, (int) trial->refusal, "Told by the trial");
+
+  return FALSE;
+}
+
+static SandboxTemplate *
+prewarm_files (SandboxStore *store,
+               guint         n_files)
+{
+  g_autoptr (SandboxFileSet) set = sandbox_file_set_new ();
+  g_autoptr (SandboxFileSet) frozen = NULL;
+  g_autoptr (GBytes) text = g_bytes_new_static ("text", 4);
+
+  for (guint i = 0; i < n_files; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("d/%u", i);
+
+      sandbox_file_set_add (set, name, text);
+    }
+  frozen = sandbox_file_set_freeze (set);
+
+  return prewarm (store, frozen);
+}
+
+static SandboxStoreSession *
+make_session (SandboxStore        *store,
+              const char          *key,
+              SandboxWorkspaceMode mode)
+{
+  g_autoptr (GError) error = NULL;
+  SandboxStoreSession *session = sandbox_store_session_new (store, key, mode, NULL, NULL, NULL, &error);
+
+  g_assert_no_error (error);
+  g_assert_nonnull (session);
+
+  return session;
+}
+
+static void
+assert_new_fails (SandboxStore *store,
+                  const char   *key,
+                  const char   *words)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_null (sandbox_store_session_new (store, key, SANDBOX_WORKSPACE_MODE_OVERLAY, NULL, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, words));
+}
+
+static void
+assert_delete_busy (SandboxStore *store,
+                    const char   *key,
+                    const char   *words)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_false (sandbox_store_delete_template (store, key, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY);
+  g_assert_nonnull (strstr (error->message, words));
+}
+
+static void
+delete_session (SandboxStoreSession *session)
+{
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (sandbox_store_session_delete (session, NULL, NULL, &error));
+  g_assert_no_error (error);
+  sandbox_store_session_free (session);
+}
+
+static void
+test_choice (Fixture      *fixture,
+             gconstpointer unused)
+{
+  Trial refusing = { 0, SANDBOX_ERROR_NOT_SUPPORTED };
+  Trial failing = { 0, SANDBOX_ERROR_UNAVAILABLE };
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) few = prewarm_files (fixture->store, FEW);
+  g_autoptr (SandboxTemplate) many = prewarm_files (fixture->store, FEW + 1);
+  const char          *key = sandbox_template_get_key (many);
+  SandboxStore        *other = NULL;
+  SandboxStoreSession *session = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Overlay is chosen for a template of many files where it can be had, which is tried once; asked for and "
+                  "impossible, it is refused with the reason");
+
+  assert_new_fails (fixture->store, key, "makes no overlays");
+  assert_new_fails (fixture->store, NULL, "have a template");
+  delete_session (make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_AUTO));
+
+  other = open_store (fixture->state, "backend");
+  sandbox_store_set_overlay (other, try_cb, &refusing);
+  session = make_session (other, key, SANDBOX_WORKSPACE_MODE_AUTO);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), !=, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  delete_session (session);
+  assert_new_fails (other, key, "Told by the trial");
+  assert_new_fails (other, key, "Told by the trial");
+  g_assert_cmpuint (refusing.n_tries, ==, 1);
+  sandbox_store_unref (other);
+
+  /* What says nothing of overlays is forgotten. */
+  other = open_store (fixture->state, "backend");
+  sandbox_store_set_overlay (other, try_cb, &failing);
+  g_assert_null (sandbox_store_session_new (other, key, SANDBOX_WORKSPACE_MODE_OVERLAY, NULL, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  failing.refusal = 0;
+  delete_session (make_session (other, key, SANDBOX_WORKSPACE_MODE_OVERLAY));
+  g_assert_cmpuint (failing.n_tries, ==, 2);
+  sandbox_store_unref (other);
+
+  other = open_store (fixture->state, "backend");
+  sandbox_store_set_overlay (other, try_cb, &trial);
+  session = make_session (other, sandbox_template_get_key (few), SANDBOX_WORKSPACE_MODE_AUTO);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), !=, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  delete_session (session);
+  session = make_session (other, NULL, SANDBOX_WORKSPACE_MODE_AUTO);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), !=, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  delete_session (session);
+  g_assert_cmpuint (trial.n_tries, ==, 0);
+  assert_new_fails (other, NULL, "have a template");
+  for (guint i = 0; i < 2; i++)
+    {
+      session = make_session (other, key, SANDBOX_WORKSPACE_MODE_AUTO);
+      g_assert_cmpint (sandbox_store_session_get_mode (session), ==, SANDBOX_WORKSPACE_MODE_OVERLAY);
+      delete_session (session);
+    }
+  session = make_session (other, sandbox_template_get_key (few), SANDBOX_WORKSPACE_MODE_OVERLAY);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), ==, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  delete_session (session);
+  session = make_session (other, key, SANDBOX_WORKSPACE_MODE_COPY);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), ==, SANDBOX_WORKSPACE_MODE_COPY);
+  delete_session (session);
+  g_assert_cmpuint (trial.n_tries, ==, 1);
+  sandbox_store_unref (other);
+  g_assert_cmpuint (count_sessions (fixture), ==, 0);
+  g_assert_cmpuint (count_aside (fixture), ==, 0);
+}
+
+static void
+test_attach (Fixture      *fixture,
+             gconstpointer unused)
+{
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  const char      *key = sandbox_template_get_key (made);
+  g_autofree char *file = g_build_filename (fixture->state, "backend", "templates", key, "tree", "d", "1", NULL);
+  g_autofree char *directory = g_build_filename (fixture->state, "backend", "templates", key, NULL);
+  g_autofree char *away = g_strconcat (directory, "-away", NULL);
+  g_autoptr (SandboxState) state = NULL;
+  SandboxStore        *other = open_store (fixture->state, "backend");
+  SandboxStoreSession *session = NULL;
+  struct stat          st;
+  int                  lower = -1;
+  int                  base = -1;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("An overlay session comes back as one, with its layers, also to somebody who could make none; not over a template that was damaged");
+
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  session = make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  state = g_object_ref (sandbox_store_session_get_state (session));
+  sandbox_store_session_free (session);
+
+  session = sandbox_store_session_attach (other, state, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (sandbox_store_session_get_mode (session), ==, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  g_assert_true (sandbox_store_session_open_layers (session, &lower, &base, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (faccessat (lower, "d/1", R_OK, 0), ==, 0);
+  g_assert_cmpint (fstatat (base, "upper", &st, 0), ==, 0);
+  g_assert_cmpuint (st.st_uid, ==, OWNER);
+  g_assert_cmpint (fstatat (base, "work", &st, 0), ==, 0);
+  close (lower);
+  close (base);
+  sandbox_store_session_free (session);
+  sandbox_store_unref (other);
+
+  g_assert_true (g_file_set_contents (file, "TEXT", 4, NULL));
+  other = open_store (fixture->state, "backend");
+  g_assert_null (sandbox_store_session_attach (other, state, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT);
+  g_clear_error (&error);
+  g_assert_cmpint (rename (directory, away), ==, 0);
+  g_assert_null (sandbox_store_session_attach (other, state, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT);
+  g_clear_error (&error);
+
+  /* It can be deleted all the same. */
+  g_assert_true (sandbox_store_delete_session (other, state, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_sessions (fixture), ==, 0);
+  sandbox_store_unref (other);
+}
+
+static void
+test_in_use (Fixture      *fixture,
+             gconstpointer unused)
+{
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  const char   *key = sandbox_template_get_key (made);
+  SandboxStore *other = open_store (fixture->state, "backend");
+  g_autoptr (SandboxState) state = NULL;
+  SandboxStoreSession *session = NULL;
+  SandboxStoreSession *copy = NULL;
+  g_autoptr (GError) error = NULL;
+  pid_t child;
+
+  g_test_summary ("The template of an overlay session is BUSY to everybody until the session is deleted: in use, at rest, and after a crash");
+
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  copy = make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_COPY);
+  session = make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  state = g_object_ref (sandbox_store_session_get_state (session));
+  assert_delete_busy (fixture->store, key, sandbox_state_get_session_id (state));
+  assert_delete_busy (other, key, sandbox_state_get_session_id (state));
+  sandbox_store_session_free (session);
+  assert_delete_busy (other, key, sandbox_state_get_session_id (state));
+  g_assert_true (sandbox_store_delete_session (other, state, NULL, NULL, &error));
+  g_assert_no_error (error);
+
+  child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0)
+    {
+      SandboxStore *own = open_store (fixture->state, "backend");
+
+      sandbox_store_set_overlay (own, try_cb, &trial);
+      make_session (own, key, SANDBOX_WORKSPACE_MODE_OVERLAY);
+      child_end ();
+    }
+  child_wait (child);
+  g_assert_cmpuint (count_sessions (fixture), ==, 2);
+  assert_delete_busy (other, key, "has to be deleted first");
+  {
+    g_autoptr (GPtrArray) list = sandbox_store_list_sessions (other, NULL, NULL, &error);
+
+    g_assert_no_error (error);
+    for (guint i = 0; i < list->len; i++)
+      if (!sandbox_state_equal (list->pdata[i], sandbox_store_session_get_state (copy)))
+        g_assert_true (sandbox_store_delete_session (other, list->pdata[i], NULL, NULL, NULL));
+  }
+
+  /* A session that has its own files keeps nothing. */
+  g_assert_true (sandbox_store_delete_template (other, key, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_templates (fixture), ==, 0);
+  g_assert_cmpuint (count_aside (fixture), ==, 0);
+  delete_session (copy);
+  sandbox_store_unref (other);
+}
+
+static void
+test_meanwhile (Fixture      *fixture,
+                gconstpointer unused)
+{
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  g_autofree char *key = g_strdup (sandbox_template_get_key (made));
+  SandboxStore    *other = open_store (fixture->state, "backend");
+  g_autoptr (SandboxStoredTemplate) stored = NULL;
+  gboolean stale = FALSE;
+  int      hold = -1;
+  int      lock = -1;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A template is not deleted while a session is made over it, nor is a session made while it is deleted; one that was "
+                  "made anew is used");
+
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  stored = sandbox_store_get_template (fixture->store, key, NULL, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_true (sandbox_store_hold_template (fixture->store, key, stored, &hold, &stale, &error));
+  g_assert_no_error (error);
+  assert_delete_busy (other, key, "is being made");
+  sandbox_fork_close (&hold);
+
+  g_assert_true (sandbox_store_lock_unused (other, key, &lock, &error));
+  g_assert_no_error (error);
+  g_assert_null (sandbox_store_session_new (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY, NULL, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY);
+  g_clear_error (&error);
+  sandbox_fork_close (&lock);
+
+  g_assert_true (sandbox_store_delete_template (other, key, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_false (sandbox_store_hold_template (fixture->store, key, stored, &hold, &stale, &error));
+  g_assert_true (stale);
+  g_clear_error (&error);
+  g_assert_null (sandbox_store_session_new (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY, NULL, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+
+  g_object_unref (prewarm_files (other, 2));
+  stale = FALSE;
+  g_assert_false (sandbox_store_hold_template (fixture->store, key, stored, &hold, &stale, &error));
+  g_assert_true (stale);
+  g_clear_error (&error);
+  delete_session (make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY));
+  g_assert_true (sandbox_store_delete_template (fixture->store, key, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_aside (fixture), ==, 0);
+  g_assert_cmpuint (count_sessions (fixture), ==, 0);
+  sandbox_store_unref (other);
+}
+
+/* In a process of its own, whose mounts nobody else sees. */
+static gboolean
+use_overlay (const char *lower,
+             const char *base,
+             const char *target)
+{
+  g_autofree char *options = g_strdup_printf ("lowerdir=%s,upperdir=%s/upper,workdir=%s/work,userxattr", lower, base, base);
+  g_autofree char *changed = g_build_filename (target, "d", "0", NULL);
+  g_autofree char *removed = g_build_filename (target, "d", "1", NULL);
+  g_autofree char *shut = g_build_filename (target, "shut", NULL);
+  g_autofree char *inside = g_build_filename (shut, "inside", NULL);
+
+  return enter_namespace () && g_mkdir (target, 0700) == 0 && mount ("overlay", target, "overlay", 0, options) == 0 &&
+         write_text (changed, "TEXT") && unlink (removed) == 0 &&
+         g_mkdir (shut, 0700) == 0 && g_mkdir (inside, 0) == 0 && chmod (shut, 0) == 0;
+}
+
+static void
+test_mounted (Fixture      *fixture,
+              gconstpointer unused)
+{
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  const char          *key = sandbox_template_get_key (made);
+  g_autofree char     *lower = g_build_filename (fixture->state, "backend", "templates", key, "tree", NULL);
+  g_autofree char     *target = g_build_filename (fixture->top, "target", NULL);
+  g_autofree char     *base = NULL;
+  g_autofree char     *upper = NULL;
+  g_autofree char     *work = NULL;
+  SandboxStoreSession *session = NULL;
+  struct stat          st;
+  pid_t                child;
+
+  g_test_summary ("What the kernel leaves behind of a mounted overlay, whiteouts and a closed working directory, goes with the session; "
+                  "the template stays as it was");
+
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  session = make_session (fixture->store, key, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  upper = sandbox_store_session_dup_workspace_path (session);
+  base = g_path_get_dirname (upper);
+  work = g_build_filename (base, "work", "work", NULL);
+
+  child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0)
+    {
+      if (use_overlay (lower, base, target))
+        child_end ();
+      _exit (1);
+    }
+  child_wait (child);
+  g_assert_cmpint (stat (work, &st), ==, 0);
+  g_assert_cmpuint (st.st_mode & 07777, ==, 0);
+
+  delete_session (session);
+  g_assert_cmpuint (count_sessions (fixture), ==, 0);
+  g_assert_cmpuint (count_aside (fixture), ==, 0);
+  assert_sound (fixture->store, key);
+}
+
+#define ADD(name, data, function) \
+ g_test_add ("/store-overlay/" name, Fixture, data, fixture_set_up, function, fixture_tear_down)
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+
+  ADD ("choice", NULL, test_choice);
+  ADD ("attach", NULL, test_attach);
+  ADD ("in-use", NULL, test_in_use);
+  ADD ("meanwhile", NULL, test_meanwhile);
+  ADD ("mounted", NULL, test_mounted);
+
+  return g_test_run ();
+}
