@@ -248,8 +248,9 @@ read_setup (Reader            *reader,
 {
   const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
                          SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES |
-                         SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED;
-  uint32_t kind;
+                         SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED | SANDBOX_AGENT_SETUP_LATE_FILTER;
+  const uint32_t of_slots = SANDBOX_AGENT_SETUP_SHARED | SANDBOX_AGENT_SETUP_LATE_FILTER;
+  bool           slots, shared;
 
   setup->flags = reader_get_u32 (reader);
   setup->n_mounts = reader_get_u32 (reader);
@@ -263,9 +264,9 @@ read_setup (Reader            *reader,
       setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX || setup->n_rules > SANDBOX_AGENT_N_RULES_MAX ||
       setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
     return false;
-  kind = setup->flags & (SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED);
-  if (kind == SANDBOX_AGENT_SETUP_SHARED ||
-      setup->n_memories > (kind == SANDBOX_AGENT_SETUP_SLOTS ? SANDBOX_AGENT_N_MEMORIES_MAX : 0))
+  slots = (setup->flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
+  shared = (setup->flags & SANDBOX_AGENT_SETUP_SHARED) != 0;
+  if ((!slots && (setup->flags & of_slots) != 0) || setup->n_memories > (slots && !shared ? SANDBOX_AGENT_N_MEMORIES_MAX : 0))
     return false;
   *n_fds = (setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0;
   if (!read_mounts (reader, setup, n_fds) || !read_rules (reader, setup) || !read_memories (reader, setup))

@@ -126,6 +126,7 @@ typedef enum
   SANDBOX_AGENT_SETUP_BOUND_NAMES = 1 << 5,    /* no more files in /tmp and /dev/shm than pages of memory; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_SLOTS = 1 << 6,          /* many commands, each in a slot that ARM makes; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_SHARED = 1 << 7,         /* only with SLOTS: they have /tmp, /dev/shm, terminals and System V objects in common */
+  SANDBOX_AGENT_SETUP_LATE_FILTER = 1 << 8,    /* only with SLOTS: the filter refuses a change of limits, so each command puts it on itself */
 } SandboxAgentSetupFlags;
 
 typedef enum

@@ -72,6 +72,7 @@ typedef struct
   int                       strings_fd; /* > 0: this memfd instead of a good one */
   int                       lock_fd;    /* > 0 */
   const SandboxAgentRule   *rules;      /* end with a path that is NULL */
+  const SandboxAgentMemory *memories;   /* end with a target that is NULL */
 } Options;
 
 typedef struct
@@ -95,6 +96,8 @@ typedef struct
   gboolean           exited;
   gboolean           bye;
   gboolean           ended;
+  gboolean           ready;   /* of a session that makes slots */
+  int                view_fd; /* what came with that */
   SandboxAgentFailed failed;
   SandboxAgentExited end;
 } Sandbox;
@@ -336,6 +339,8 @@ send_setup (Sandbox       *self,
     packet.setup.workspace_inode = 0;
   for (; options->rules != NULL && options->rules[packet.setup.n_rules].path != NULL; packet.setup.n_rules++)
     packet.setup.rules[packet.setup.n_rules] = options->rules[packet.setup.n_rules];
+  for (; options->memories != NULL && options->memories[packet.setup.n_memories].target != NULL; packet.setup.n_memories++)
+    packet.setup.memories[packet.setup.n_memories] = options->memories[packet.setup.n_memories];
   if (options->lock_fd > 0)
     {
       packet.setup.flags |= SANDBOX_AGENT_SETUP_HOLD_LOCK;
@@ -406,6 +411,7 @@ sandbox_start (Fixture       *fixture,
   self->output_fd = output[0];
   self->words_fd = words[0];
   self->pidfd = -1;
+  self->view_fd = -1;
   self->output = g_string_new (NULL);
   /* before anybody is there to read it */
   if (!options->no_packets)
@@ -471,6 +477,12 @@ sandbox_hear (Sandbox *self)
       break;
     case SANDBOX_AGENT_BYE:
       self->bye = TRUE;
+      break;
+    case SANDBOX_AGENT_READY:
+      g_assert_true (self->hello);
+      g_assert_false (self->ready);
+      self->ready = TRUE;
+      self->view_fd = packet.fds[0];
       break;
     default:
       g_assert_not_reached ();
@@ -558,6 +570,7 @@ sandbox_free (Sandbox *self)
   sandbox_clear_fd (&self->output_fd);
   sandbox_clear_fd (&self->words_fd);
   sandbox_clear_fd (&self->pidfd);
+  sandbox_clear_fd (&self->view_fd);
   g_string_free (self->output, TRUE);
   g_free (self);
 }
@@ -1839,6 +1852,116 @@ test_refuses_elsewhere (Fixture      *fixture,
 #define ADD(name, function) \
  g_test_add ("/agent-program/" name, Fixture, NULL, fixture_set_up, function, fixture_tear_down)
 
+/* --- slots --- */
+
+#define SLOTS (SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS | \
+               SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES)
+
+static const SandboxAgentMemory fresh[] = { { "/tmp", 1 << 20 }, { "/dev/shm", 0 }, { NULL, 0 } };
+
+/* A sandbox for many commands. */
+static Sandbox *
+session_start (Fixture       *fixture,
+               const Options *options)
+{
+  Options  own = *options;
+  Sandbox *self = NULL;
+
+  own.no_packets = TRUE;
+  if (own.setup_flags == 0)
+    own.setup_flags = SLOTS;
+  if ((own.setup_flags & SANDBOX_AGENT_SETUP_SHARED) == 0)
+    own.memories = fresh;
+  self = sandbox_start (fixture, &own);
+  send_setup (self, fixture, &own);
+  sandbox_serve (self, &self->ready);
+  return self;
+}
+
+/* A slot is served as a sandbox for one command, which has no bwrap of its own. */
+static Sandbox *
+slot_new (Sandbox *session)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_ARM, .n_fds = 1 };
+  Sandbox           *self = g_new0 (Sandbox, 1);
+  int                pair[2];
+
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);
+  self->socket_fd = pair[0];
+  self->output_fd = self->words_fd = self->pidfd = self->view_fd = -1;
+  self->output = g_string_new (NULL);
+  packet.fds[0] = pair[1];
+  sandbox_send (session, &packet);
+  close (pair[1]);
+  return self;
+}
+
+static void
+slot_exec (Sandbox       *self,
+           const Options *options)
+{
+  int output[2];
+
+  g_assert_cmpint (pipe2 (output, O_CLOEXEC), ==, 0);
+  self->output_fd = output[0];
+  send_exec (self, options, output[1]);
+  close (output[1]);
+}
+
+static Sandbox *
+slot_run (Sandbox       *session,
+          const Options *options)
+{
+  Sandbox *self = slot_new (session);
+
+  sandbox_serve (self, &self->hello);
+  g_assert_cmpuint (self->failed.step, ==, 0);
+  g_assert_true (self->hello);
+  slot_exec (self, options);
+  sandbox_serve (self, NULL);
+  g_assert_true (is_readable (self->pidfd, PATIENCE_MS));
+  return self;
+}
+
+static void
+assert_slot_output (Sandbox    *session,
+                    const char *script,
+                    const char *output)
+{
+  g_autoptr (Sandbox) slot = slot_run (session, &(Options){ .script = script });
+
+  g_assert_cmpstr (sandbox_agent_step_to_string (slot->failed.step), ==, sandbox_agent_step_to_string (0));
+  g_assert_true (slot->exited);
+  g_assert_cmpstr (slot->output->str, ==, output);
+}
+
+static void
+session_finish (Sandbox *self)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_BYE };
+
+  sandbox_send (self, &packet);
+  sandbox_finish (self);
+  g_assert_true (self->bye);
+}
+
+static void
+test_slots (Fixture      *fixture,
+            gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+
+  g_assert_true (session->ready);
+  for (guint i = 0; i < 3; i++)
+    {
+      assert_slot_output (session, "ls -A /tmp /dev/shm; echo $$; echo /proc/[0-9]*; touch /tmp/x /dev/shm/x; ls /dev/pts",
+                          "/dev/shm:\n\n/tmp:\n2\n/proc/1 /proc/2\nptmx\n");
+      assert_slot_output (session, "pwd; echo x >> file; wc -l < file", i == 0 ? "/workspace\n1\n" : i == 1 ? "/workspace\n2\n"
+                                                                                                            : "/workspace\n3\n");
+    }
+  session_finish (session);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -1869,6 +1992,7 @@ main (int    argc,
   ADD ("namespaces", test_namespaces);
   ADD ("no-capabilities", test_no_capabilities);
   ADD ("lock", test_lock);
+  ADD ("slots", test_slots);
   ADD ("deadline", test_deadline);
   ADD ("deadline-of-silent-host", test_deadline_of_silent_host);
   ADD ("leftovers", test_leftovers);

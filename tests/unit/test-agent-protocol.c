@@ -272,7 +272,9 @@ test_memories (void)
     { SANDBOX_AGENT_SETUP_SLOTS, 1, "", FALSE },
     { SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED, 0, "/tmp", TRUE },
     { SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED, 1, "/tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_LATE_FILTER, 1, "/tmp", TRUE },
     { SANDBOX_AGENT_SETUP_SHARED, 0, "/tmp", FALSE },
+    { SANDBOX_AGENT_SETUP_LATE_FILTER, 0, "/tmp", FALSE },
     { 0, 1, "/tmp", FALSE },
   };
 
@@ -568,7 +570,7 @@ test_bad_setup (void)
   g_autofree guint8 *program = g_malloc0 ((SANDBOX_AGENT_N_INSTRUCTIONS_MAX + 1) * SANDBOX_AGENT_INSTRUCTION_SIZE);
   SandboxAgentPacket packet;
 
-  for (guint bit = 8; bit < 32; bit++)
+  for (guint bit = 9; bit < 32; bit++)
     {
       packet = make_setup ();
       packet.setup.flags |= 1u << bit;

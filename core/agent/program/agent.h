@@ -4,6 +4,7 @@
 
 #include "sandbox-agent-protocol.h"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define AGENT_EXIT_FAILURE 125
@@ -23,6 +24,15 @@
 #define AGENT_MOVE_MOUNT_T_EMPTY_PATH 0x40
 #define AGENT_CLOSE_RANGE_CLOEXEC 0x04
 #define AGENT_SECCOMP_MODE_FILTER 2
+#define AGENT_FSOPEN_CLOEXEC 0x01
+#define AGENT_FSMOUNT_CLOEXEC 0x01
+#define AGENT_FSCONFIG_SET_FLAG 0
+#define AGENT_FSCONFIG_SET_STRING 1
+#define AGENT_FSCONFIG_CMD_CREATE 6
+
+#define AGENT_CAP_SYS_ADMIN 21
+
+#define AGENT_NUMBER_SIZE 24
 
 struct agent_open_how
 {
@@ -55,12 +65,17 @@ struct agent_sock_fprog
 
 _Static_assert(sizeof (struct agent_sock_filter) == SANDBOX_AGENT_INSTRUCTION_SIZE, "an instruction of the protocol");
 
-/* What all commands of a sandbox share, made by SETUP. */
+/* What all commands of a sandbox share, made by SETUP. A slot has its own, made from that of the session. */
 typedef struct
 {
+  SandboxAgentSetup       setup;        /* its pointers lead into the packet, which is kept */
   int                     workspace_fd; /* O_PATH */
-  int                     ruleset_fd;   /* -1: none */
+  uint64_t                workspace_device;
+  uint64_t                workspace_inode;
+  int                     ruleset_fd; /* -1: none */
   struct agent_sock_fprog filter;
+  bool                    is_held;     /* limits and rules bind process 1 already, and so whatever it starts */
+  bool                    is_filtered; /* the filter, too */
 } AgentSession;
 
 /* One command on its way to exec, or running. */
@@ -68,6 +83,7 @@ typedef struct
 {
   pid_t leader;
   int   report_fd; /* ends when exec succeeded or the child died */
+  int   child_fd;  /* the child's end of it */
 } AgentCommand;
 
 /* common.c: failures leave errno */
@@ -78,18 +94,28 @@ bool agent_set_signal_mask (uint64_t blocked);
 int agent_open_path (int         directory_fd,
                      const char *path,
                      uint64_t    resolve);
-/* empties one process's capability sets */
-bool agent_clear_capabilities (void);
+/* closes all but @socket_fd; 0 to 2 are held by something useless then, so that no descriptor that arrives gets such a number */
+bool agent_close_descriptors (int socket_fd);
+/* @kept: the only one that stays, or -1; it must be one below 32 */
+bool agent_keep_capability (int kept);
 /* effective, permitted, inheritable; then the same for capabilities from 32 on */
 bool agent_get_capabilities (uint32_t sets[6]);
 bool agent_parse_number (const char *text,
                          long        minimum,
                          long        maximum,
                          long       *number);
+void agent_format_number (uint64_t number,
+                          char     text[AGENT_NUMBER_SIZE]);
 
 /* layers.c: failures leave errno, or fill in @failed */
-/* empties the capability sets, and nothing can be gained again by exec: not by set-id files, file capabilities or uid 0 */
-bool agent_drop_privileges (void);
+/* empties the capability sets but for @kept, as above; nothing can be gained by exec: not by set-id files, file
+ * capabilities or uid 0 */
+bool agent_drop_privileges (int kept);
+/* soft and hard, where what is in force is not lower */
+bool agent_limit (uint32_t resource,
+                  uint64_t value);
+/* what no command gets more of; on failure @resource is which */
+bool agent_limit_fixed (uint32_t *resource);
 /* makes what commands may do with files; -1 where the kernel has no such thing or nothing was asked for */
 bool agent_rules_prepare (const SandboxAgentSetup *setup,
                           int                     *ruleset_fd,
@@ -107,12 +133,41 @@ void agent_probe (int argc) __attribute__ ((noreturn));
 void agent_check (int    argc,
                   char **argv) __attribute__ ((noreturn));
 
+/* init.c: process 1 of one command, from HELLO on; SETUP is done */
+void agent_init_command (const AgentSession *session,
+                         int                 socket_fd) __attribute__ ((noreturn));
+
 /* session.c: carries out SETUP; false with @failed filled in */
 bool agent_session_prepare (AgentSession             *self,
                             const SandboxAgentPacket *packet,
                             SandboxAgentFailed       *failed);
+/* O_PATH; with an inode that is not 0 no other directory than that */
+int agent_session_open_workspace (const char         *path,
+                                  uint64_t            device,
+                                  uint64_t            inode,
+                                  struct stat        *found,
+                                  SandboxAgentFailed *failed);
 
-/* command.c: begins EXEC; then, once report_fd has ended, says whether the command runs */
+/* slot.c: READY, then a slot for each ARM */
+void agent_slots (AgentSession *session,
+                  int           socket_fd,
+                  int           children_fd) __attribute__ ((noreturn));
+
+/* mounts.c: failures leave errno */
+bool agent_mount_attach (int                      mount_fd,
+                         const SandboxAgentMount *mount);
+bool agent_mount_overlay (const SandboxAgentMount *mount,
+                          const int                fds[2]);
+bool agent_mount_devpts (void);
+bool agent_mount_proc (void);
+/* what of /proc is not about processes becomes read-only */
+bool agent_mount_shut_proc (void);
+bool agent_mount_memory (const SandboxAgentMemory *memory,
+                         bool                      bound_names);
+bool agent_mount_bound_names (const char *directory);
+
+/* command.c: what needs no EXEC to be known; begins EXEC; then, once report_fd has ended, says whether the command runs */
+bool agent_command_prepare (AgentCommand *self);
 bool agent_command_start (AgentCommand             *self,
                           const AgentSession       *session,
                           const SandboxAgentPacket *packet,

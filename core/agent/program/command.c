@@ -7,18 +7,11 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/bin:/bin"
-
-/* What no command gets more of, whatever the host has: no dumps, no locked memory to speak of, no message queues, which
- * count for a user and not for a sandbox, no better place in the queue for a processor. */
-static const SandboxAgentLimit command_fixed_limits[] = {
-  { RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 65536 }, { RLIMIT_MSGQUEUE, 0 }, { RLIMIT_NICE, 0 }, { RLIMIT_RTPRIO, 0 }
-};
 
 static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
 
@@ -95,24 +88,42 @@ command_exec (char **argv,
     }
 }
 
-static void
-command_limit (uint32_t resource,
-               uint64_t value)
+/* The directory of the command, below the workspace and by way of no link. openat2 () would do it at once, but not every
+ * filter allows that. */
+static int
+command_open_directory (int         workspace_fd,
+                        const char *path)
 {
-  struct rlimit limit;
-  uint64_t      hard;
+  int fd = openat (workspace_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-  command_report->detail = resource;
-  if (getrlimit ((int) resource, &limit) < 0)
-    command_fail (errno);
-  /* At the hard limit of CPU time there is a KILL like any other; a second before it, a signal that says why. */
-  hard = resource == RLIMIT_CPU ? value + 1 : value;
-  if (limit.rlim_max > hard)
-    limit.rlim_max = hard;
-  limit.rlim_cur = limit.rlim_max > value ? value : limit.rlim_max;
-  if (setrlimit ((int) resource, &limit) < 0)
-    command_fail (errno);
-  command_report->detail = 0;
+  while (fd >= 0 && *path != '\0')
+    {
+      const size_t length = strcspn (path, "/");
+      char         name[NAME_MAX + 1] = ".";
+      struct stat  found;
+      int          next_fd = -1;
+      int          error = 0;
+
+      if (length > 0 && length <= NAME_MAX)
+        {
+          memcpy (name, path, length);
+          name[length] = '\0';
+        }
+      if (length > NAME_MAX)
+        error = ENAMETOOLONG;
+      else if (strcmp (name, "..") == 0)
+        error = EXDEV;
+      else if ((next_fd = openat (fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        error = errno;
+      if (error == ENOTDIR && fstatat (fd, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK (found.st_mode))
+        error = ELOOP;
+      close (fd);
+      errno = error;
+      fd = next_fd;
+      path += length;
+      path += strspn (path, "/");
+    }
+  return fd;
 }
 
 static void __attribute__ ((noreturn))
@@ -122,7 +133,8 @@ command_child (const AgentSession     *session,
                char                  **argv,
                char                  **envp)
 {
-  int cwd_fd, error;
+  uint32_t resource;
+  int      cwd_fd, error;
 
   /* the dispositions are the agent's: all default */
   if (setsid () < 0 || !agent_set_signal_mask (0))
@@ -141,22 +153,30 @@ command_child (const AgentSession     *session,
   command_report->detail = 0;
 
   command_report->step = SANDBOX_AGENT_STEP_CHDIR;
-  cwd_fd = agent_open_path (session->workspace_fd, exec->cwd[0] != '\0' ? exec->cwd : ".", AGENT_RESOLVE_BENEATH);
+  cwd_fd = command_open_directory (session->workspace_fd, exec->cwd);
   if (cwd_fd < 0 || fchdir (cwd_fd) < 0)
     command_fail (errno);
 
   /* from here on no descriptor is needed, so any limit will do */
   command_report->step = SANDBOX_AGENT_STEP_RLIMIT;
   for (uint32_t i = 0; i < exec->n_limits; i++)
-    command_limit (exec->limits[i].resource, exec->limits[i].value);
-  for (size_t i = 0; i < sizeof command_fixed_limits / sizeof command_fixed_limits[0]; i++)
-    command_limit (command_fixed_limits[i].resource, command_fixed_limits[i].value);
+    {
+      command_report->detail = exec->limits[i].resource;
+      if (!agent_limit (exec->limits[i].resource, exec->limits[i].value))
+        command_fail (errno);
+    }
+  if (!session->is_held && !agent_limit_fixed (&resource))
+    {
+      command_report->detail = resource;
+      command_fail (errno);
+    }
+  command_report->detail = 0;
 
   command_report->step = SANDBOX_AGENT_STEP_LANDLOCK;
-  if (!agent_rules_enforce (session->ruleset_fd))
+  if (!session->is_held && !agent_rules_enforce (session->ruleset_fd))
     command_fail (errno);
   command_report->step = SANDBOX_AGENT_STEP_SECCOMP;
-  if (!agent_filter_enforce (&session->filter))
+  if (!session->is_filtered && !agent_filter_enforce (&session->filter))
     command_fail (errno);
 
   command_report->step = SANDBOX_AGENT_STEP_EXEC;
@@ -197,29 +217,32 @@ command_read_strings (const SandboxAgentPacket *packet)
 }
 
 bool
+agent_command_prepare (AgentCommand *self)
+{
+  int report[2];
+
+  command_report = mmap (NULL, sizeof *command_report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (command_report == MAP_FAILED || pipe2 (report, O_CLOEXEC) < 0)
+    return false;
+  command_report->step = SANDBOX_AGENT_STEP_FORK;
+  self->report_fd = report[0];
+  self->child_fd = report[1];
+  return true;
+}
+
+bool
 agent_command_start (AgentCommand             *self,
                      const AgentSession       *session,
                      const SandboxAgentPacket *packet,
                      SandboxAgentFailed       *failed)
 {
   const SandboxAgentExec *exec = &packet->exec;
-  void                   *page;
-  int                     report[2];
 
   if (!command_read_strings (packet))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_STRINGS, errno, 0 };
       return false;
     }
-  page = mmap (NULL, sizeof *command_report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED || pipe2 (report, O_CLOEXEC) < 0)
-    {
-      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
-      return false;
-    }
-  command_report = page;
-  command_report->step = SANDBOX_AGENT_STEP_FORK;
-
   self->leader = fork ();
   if (self->leader == 0)
     command_child (session, exec, packet->fds, command_strings, command_strings + exec->argc + 1);
@@ -228,8 +251,7 @@ agent_command_start (AgentCommand             *self,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
       return false;
     }
-  close (report[1]);
-  self->report_fd = report[0];
+  close (self->child_fd);
   return true;
 }
 

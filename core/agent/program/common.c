@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -49,12 +50,26 @@ agent_open_path (int         directory_fd,
 }
 
 bool
-agent_clear_capabilities (void)
+agent_close_descriptors (int socket_fd)
+{
+  if (syscall (SYS_close_range, 0, socket_fd - 1, 0) < 0 ||
+      syscall (SYS_close_range, socket_fd + 1, UINT_MAX, 0) < 0 ||
+      fcntl (socket_fd, F_SETFD, FD_CLOEXEC) < 0)
+    return false;
+  for (int i = 0; i < 3; i++)
+    if (open ("/", O_PATH | O_CLOEXEC) != i)
+      return false;
+  return true;
+}
+
+bool
+agent_keep_capability (int kept)
 {
   const uint32_t header[2] = { CAPABILITY_VERSION_3, 0 };
-  const uint32_t none[6] = { 0 };
+  const uint32_t bit = kept < 0 ? 0 : 1u << kept;
+  const uint32_t sets[6] = { bit, bit };
 
-  return syscall (SYS_capset, header, none) == 0;
+  return syscall (SYS_capset, header, sets) == 0;
 }
 
 bool
@@ -76,4 +91,18 @@ agent_parse_number (const char *text,
   errno = 0;
   *number = strtol (text, &end, 10);
   return errno == 0 && end != text && *end == '\0' && *number >= minimum && *number <= maximum;
+}
+
+void
+agent_format_number (uint64_t number,
+                     char     text[AGENT_NUMBER_SIZE])
+{
+  char   digits[AGENT_NUMBER_SIZE];
+  size_t n_digits = 0;
+
+  for (; n_digits == 0 || number > 0; number /= 10)
+    digits[n_digits++] = (char) ('0' + number % 10);
+  while (n_digits > 0)
+    *text++ = digits[--n_digits];
+  *text = '\0';
 }

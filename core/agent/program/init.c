@@ -46,12 +46,15 @@ typedef struct
   int           socket_fd;
   struct pollfd polls[N_POLLS];
   AgentSession  session;
+  char         *packet; /* where the next one is received */
   AgentCommand  command;
   uint64_t      deadline_us;
   uint64_t      started_us;
   bool          deadline_passed;
 } Init;
 
+/* SETUP is kept: slots are made from it. */
+static char init_setup_packet[SANDBOX_AGENT_PACKET_MAX];
 static char init_packet[SANDBOX_AGENT_PACKET_MAX];
 static char init_answer[256];
 
@@ -88,21 +91,6 @@ timeval_to_us (struct timeval value)
   return (uint64_t) value.tv_sec * 1000000 + (uint64_t) value.tv_usec;
 }
 
-/* Nothing of bwrap's or the host's stays open; 0 to 2 are held by something useless, so that no descriptor that arrives
- * gets one of these numbers. */
-static bool
-init_close_descriptors (int socket_fd)
-{
-  if (syscall (SYS_close_range, 0, socket_fd - 1, 0) < 0 ||
-      syscall (SYS_close_range, socket_fd + 1, UINT_MAX, 0) < 0 ||
-      fcntl (socket_fd, F_SETFD, FD_CLOEXEC) < 0)
-    return false;
-  for (int i = 0; i < 3; i++)
-    if (open ("/", O_PATH | O_CLOEXEC) != i)
-      return false;
-  return true;
-}
-
 static void
 init_hello (Init *self)
 {
@@ -119,13 +107,22 @@ static void
 init_setup (Init               *self,
             SandboxAgentPacket *packet)
 {
+  const bool         slots = (packet->setup.flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
   SandboxAgentFailed failed = { 0 };
 
   if (!agent_session_prepare (&self->session, packet, &failed))
     init_fail (self, &failed);
-  /* One command only: nothing below needs a capability any more, and the command inherits their absence. */
-  if (!agent_drop_privileges ())
+  /* With one command only, nothing below needs a capability any more, and the command inherits their absence. */
+  if (!agent_drop_privileges (slots ? AGENT_CAP_SYS_ADMIN : -1))
     init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_CAPABILITIES, errno, 0 });
+  if (slots)
+    {
+      close (self->polls[POLL_DEADLINE].fd);
+      agent_slots (&self->session, self->socket_fd, self->polls[POLL_CHILDREN].fd);
+    }
+  if (!agent_command_prepare (&self->command))
+    init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
+  self->packet = init_packet;
   self->phase = INIT_EXPECTS_EXEC;
 }
 
@@ -219,7 +216,7 @@ init_receive (Init *self)
 {
   SandboxAgentPacket packet;
 
-  switch (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, init_packet, sizeof init_packet, &packet))
+  switch (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, self->packet, SANDBOX_AGENT_PACKET_MAX, &packet))
     {
     case SANDBOX_AGENT_AGAIN:
       return;
@@ -271,33 +268,57 @@ init_loop (Init *self)
     }
 }
 
+static void
+init_watch (Init *self,
+            int   socket_fd)
+{
+  sigset_t children;
+
+  sigemptyset (&children);
+  sigaddset (&children, SIGCHLD);
+  self->socket_fd = socket_fd;
+  self->polls[POLL_SOCKET] = (struct pollfd){ socket_fd, POLLIN, 0 };
+  self->polls[POLL_CHILDREN] = (struct pollfd){ signalfd (-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0 };
+  self->polls[POLL_DEADLINE] = (struct pollfd){ timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), POLLIN, 0 };
+  self->polls[POLL_REPORT] = (struct pollfd){ -1, POLLIN, 0 };
+  /* kill (-1) anywhere else would be a disaster */
+  if (getpid () != 1 || self->polls[POLL_CHILDREN].fd < 0 || self->polls[POLL_DEADLINE].fd < 0)
+    _exit (AGENT_EXIT_FAILURE);
+}
+
+/* From here on only what every filter allows: a slot is held by its own already. */
+void
+agent_init_command (const AgentSession *session,
+                    int                 socket_fd)
+{
+  static Init self;
+
+  self.session = *session;
+  self.packet = init_packet;
+  self.phase = INIT_EXPECTS_EXEC;
+  init_watch (&self, socket_fd);
+  if (!agent_command_prepare (&self.command))
+    init_fail (&self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
+  init_hello (&self);
+  init_loop (&self);
+}
+
 void
 agent_init (int    argc,
             char **argv)
 {
   static Init self;
   long        socket_fd;
-  sigset_t    children;
 
-  /* kill (-1) anywhere else would be a disaster */
-  if (getpid () != 1 || argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd))
+  if (argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd) ||
+      !agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
+      prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+      !agent_close_descriptors ((int) socket_fd))
     _exit (AGENT_EXIT_FAILURE);
-
-  self.socket_fd = (int) socket_fd;
   self.session.workspace_fd = -1;
   self.session.ruleset_fd = -1;
-  sigemptyset (&children);
-  sigaddset (&children, SIGCHLD);
-  if (!agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
-      prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-      !init_close_descriptors (self.socket_fd))
-    _exit (AGENT_EXIT_FAILURE);
-  self.polls[POLL_SOCKET] = (struct pollfd){ self.socket_fd, POLLIN, 0 };
-  self.polls[POLL_CHILDREN] = (struct pollfd){ signalfd (-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0 };
-  self.polls[POLL_DEADLINE] = (struct pollfd){ timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), POLLIN, 0 };
-  self.polls[POLL_REPORT] = (struct pollfd){ -1, POLLIN, 0 };
-  if (self.polls[POLL_CHILDREN].fd < 0 || self.polls[POLL_DEADLINE].fd < 0)
-    _exit (AGENT_EXIT_FAILURE);
+  self.packet = init_setup_packet;
+  init_watch (&self, (int) socket_fd);
   init_hello (&self);
   init_loop (&self);
 }

@@ -50,7 +50,7 @@ launch_change_identity (uid_t uid,
       setresuid (uid, uid, uid) < 0)
     launch_fail (SANDBOX_AGENT_STEP_IDENTITY, errno);
   /* the kernel drops them by itself unless the host's securebits forbid it; inheritable ones always stay */
-  if (uid != 0 && uid != (uid_t) -1 && !agent_clear_capabilities ())
+  if (uid != 0 && uid != (uid_t) -1 && !agent_keep_capability (-1))
     launch_fail (SANDBOX_AGENT_STEP_IDENTITY, errno);
   if (getresuid (&uids[0], &uids[1], &uids[2]) < 0 || getresgid (&gids[0], &gids[1], &gids[2]) < 0 || getgroups (0, NULL) != 0)
     launch_fail (SANDBOX_AGENT_STEP_IDENTITY, EPERM);
