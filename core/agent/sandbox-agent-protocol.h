@@ -111,7 +111,8 @@ typedef enum
   SANDBOX_AGENT_MOUNT_READ_ONLY = 1 << 0, /* nosuid and nodev are always set */
   SANDBOX_AGENT_MOUNT_IN_PLACE = 1 << 1,  /* no descriptor: what the workspace has at target already; always READ_ONLY */
   /* Two descriptors: what is to be below, then the directory that holds "upper" and "work". Nothing in the sandbox reaches
-   * either of them afterwards. At most one of these, not READ_ONLY and not IN_PLACE. */
+   * either of them afterwards. At most one of these, not READ_ONLY and not IN_PLACE. Needs CAP_DAC_OVERRIDE, because the
+   * directory that an overlay works in has mode 0. */
   SANDBOX_AGENT_MOUNT_OVERLAY = 1 << 2,
   SANDBOX_AGENT_MOUNT_BOUND = 1 << 3, /* only with OVERLAY: no descriptors, the two are at OVERLAY_LOWER and OVERLAY_BASE */
 } SandboxAgentMountFlags;

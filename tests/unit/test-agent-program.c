@@ -73,6 +73,7 @@ typedef struct
   int                       lock_fd;    /* > 0 */
   const SandboxAgentRule   *rules;      /* end with a path that is NULL */
   const SandboxAgentMemory *memories;   /* end with a target that is NULL */
+  const char               *layers;     /* a directory that holds "lower" and "base" of an overlay; instead of the workspace */
 } Options;
 
 typedef struct
@@ -159,10 +160,12 @@ open_mapping (uid_t owner)
 }
 
 static int
-open_detached_mount (Fixture *fixture)
+open_detached_mount (Fixture    *fixture,
+                     int         directory_fd,
+                     const char *name)
 {
   struct mount_attr attributes = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (guint64) fixture->mapping_fd };
-  int               fd = (int) syscall (SYS_open_tree, fixture->workspace_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  int               fd = (int) syscall (SYS_open_tree, directory_fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
   g_assert_cmpint (fd, >=, 0);
   g_assert_cmpint (syscall (SYS_mount_setattr, fd, "", AT_EMPTY_PATH, &attributes, sizeof attributes), ==, 0);
@@ -224,6 +227,8 @@ make_arguments (const Options *options)
   static const char *const capabilities[] = {
     "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SYS_RESOURCE", "--cap-add", "CAP_SETPCAP", NULL
   };
+  /* the directory that an overlay works in has mode 0 */
+  static const char *const override[] = { "--cap-add", "CAP_DAC_OVERRIDE", NULL };
   static const char *const runtime[] = {
     "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib",
     "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/sbin", "/sbin", "--proc", "/proc", NULL
@@ -246,14 +251,19 @@ make_arguments (const Options *options)
   };
   static const char *const die[] = { "--die-with-parent", NULL };
   static const char *const none[] = { NULL };
+  g_autofree char         *lower = g_strconcat (options->layers != NULL ? options->layers : "", "/lower", NULL);
+  g_autofree char         *base = g_strconcat (options->layers != NULL ? options->layers : "", "/base", NULL);
+  const char *const        layers[] = { "--ro-bind", lower, SANDBOX_AGENT_OVERLAY_LOWER, "--bind", base, SANDBOX_AGENT_OVERLAY_BASE, NULL };
   const char *const *const parts[] = {
     spaces,
     options->no_die_with_parent ? none : die,
     options->no_capabilities ? none : capabilities,
+    options->layers != NULL ? override : none,
     runtime,
     options->no_capabilities ? no_devices : devices,
     rest,
     host_is_root () ? handed : bound,
+    options->layers != NULL && !host_is_root () ? layers : none,
     last,
   };
   GByteArray *bytes = g_byte_array_new ();
@@ -315,6 +325,7 @@ send_setup (Sandbox       *self,
 {
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SETUP };
   g_auto (SandboxFd) mount_fd = -1;
+  g_auto (SandboxFd) base_fd = -1;
   struct stat found;
 
   g_assert_cmpint (fstat (fixture->workspace_fd, &found), ==, 0);
@@ -328,9 +339,27 @@ send_setup (Sandbox       *self,
   };
   if (options->setup_flags == 0 && !options->no_capabilities)
     packet.setup.flags = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
-  if (host_is_root () && !options->no_capabilities)
+  if (options->layers != NULL)
     {
-      mount_fd = open_detached_mount (fixture);
+      packet.setup.workspace_inode = 0;
+      packet.setup.n_mounts = 1;
+      packet.setup.mounts[0] = (SandboxAgentMount){ "/workspace", SANDBOX_AGENT_MOUNT_OVERLAY };
+      if (host_is_root ())
+        {
+          g_autofree char *lower = g_build_filename (options->layers, "lower", NULL);
+          g_autofree char *base = g_build_filename (options->layers, "base", NULL);
+
+          mount_fd = open_detached_mount (fixture, AT_FDCWD, lower);
+          base_fd = open_detached_mount (fixture, AT_FDCWD, base);
+          packet.fds[packet.n_fds++] = mount_fd;
+          packet.fds[packet.n_fds++] = base_fd;
+        }
+      else
+        packet.setup.mounts[0].flags |= SANDBOX_AGENT_MOUNT_BOUND;
+    }
+  else if (host_is_root () && !options->no_capabilities)
+    {
+      mount_fd = open_detached_mount (fixture, fixture->workspace_fd, "");
       packet.setup.n_mounts = 1;
       packet.setup.mounts[0] = (SandboxAgentMount){ "/workspace", options->mount_flags };
       packet.fds[packet.n_fds++] = mount_fd;
@@ -1242,8 +1271,8 @@ test_root_mounts (Fixture      *fixture,
       int output[2];
 
       packet.setup.mounts[1].target = i == 0 ? "/data/set" : "/data/missing";
-      packet.fds[0] = open_detached_mount (fixture);
-      packet.fds[1] = open_detached_mount (fixture);
+      packet.fds[0] = open_detached_mount (fixture, fixture->workspace_fd, "");
+      packet.fds[1] = open_detached_mount (fixture, fixture->workspace_fd, "");
       sandbox_send (sandbox, &packet);
       close (packet.fds[0]);
       close (packet.fds[1]);
@@ -1875,6 +1904,8 @@ session_start (Fixture       *fixture,
   self = sandbox_start (fixture, &own);
   send_setup (self, fixture, &own);
   sandbox_serve (self, &self->ready);
+  if (!self->ready)
+    g_test_message ("%s: %s, %u", sandbox_agent_step_to_string (self->failed.step), g_strerror (self->failed.error), self->failed.detail);
   return self;
 }
 
@@ -1945,19 +1976,461 @@ session_finish (Sandbox *self)
   g_assert_true (self->bye);
 }
 
+/* The number of a process that a pidfd leads to. */
+static pid_t
+pidfd_get_pid (int pidfd)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/self/fdinfo/%d", pidfd);
+  g_autofree char *text = NULL;
+  const char      *at = NULL;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  at = strstr (text, "Pid:");
+  g_assert_nonnull (at);
+  return (pid_t) strtol (at + strlen ("Pid:"), NULL, 10);
+}
+
+static int
+strcmp_indirect (gconstpointer a,
+                 gconstpointer b)
+{
+  return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+/* What a process has open, sorted; a host that is not root is not told. */
+static char *
+list_descriptors (int pidfd)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/fd", pidfd_get_pid (pidfd));
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+
+  g_assert_nonnull (dir);
+  for (const char *name = g_dir_read_name (dir); name != NULL; name = g_dir_read_name (dir))
+    {
+      g_autofree char *link = g_build_filename (path, name, NULL);
+      char            *target = g_file_read_link (link, NULL);
+
+      g_assert_nonnull (target);
+      target[strcspn (target, ":")] = '\0';
+      g_ptr_array_add (names, target);
+    }
+  g_ptr_array_sort (names, strcmp_indirect);
+  g_ptr_array_add (names, NULL);
+  return g_strjoinv (" ", (char **) names->pdata);
+}
+
 static void
 test_slots (Fixture      *fixture,
             gconstpointer unused)
 {
-  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) session = NULL;
+  struct stat seen, found;
 
-  g_assert_true (session->ready);
+  g_test_summary ("Each command finds what is its own empty, whatever the one before has left there");
+  session = session_start (fixture, &(Options){ 0 });
+  g_assert_cmpint (fstat (session->view_fd, &seen), ==, 0);
+  g_assert_cmpint (fstat (fixture->workspace_fd, &found), ==, 0);
+  g_assert_cmpuint (seen.st_ino, ==, found.st_ino);
   for (guint i = 0; i < 3; i++)
     {
-      assert_slot_output (session, "ls -A /tmp /dev/shm; echo $$; echo /proc/[0-9]*; touch /tmp/x /dev/shm/x; ls /dev/pts",
-                          "/dev/shm:\n\n/tmp:\n2\n/proc/1 /proc/2\nptmx\n");
-      assert_slot_output (session, "pwd; echo x >> file; wc -l < file", i == 0 ? "/workspace\n1\n" : i == 1 ? "/workspace\n2\n"
-                                                                                                            : "/workspace\n3\n");
+      g_autofree char *lines = g_strdup_printf ("/workspace\n%u\n", i + 1);
+
+      assert_slot_output (session,
+                          "ls -A /tmp /dev/shm; echo $$; echo /proc/[0-9]*; ls /dev/pts; ipcs -q -m | grep -c 0x; ipcmk -Q >/dev/null; ipcmk -M 1 >/dev/null;"
+                          "touch /tmp/x /dev/shm/x; (setsid sleep 1000 >/dev/null 2>&1 &)",
+                          "/dev/shm:\n\n/tmp:\n2\n/proc/1 /proc/2\nptmx\n0\n");
+      assert_slot_output (session, "pwd; echo x >> file; wc -l < file", lines);
+    }
+  assert_slot_output (session, "exec 2>/dev/null; head -c 2M /dev/zero > /tmp/big || echo full; rm /tmp/big; seq 1000 | (cd /tmp; xargs touch) || echo named",
+                      "full\nnamed\n");
+  assert_slot_output (session, "exec 2>/dev/null; (echo 1 > /proc/sys/kernel/domainname) || echo no; cat /proc/keys; mount -t tmpfs x /tmp || echo no", "no\nno\n");
+  session_finish (session);
+}
+
+static void
+test_shared_slots (Fixture      *fixture,
+                   gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .setup_flags = SLOTS | SANDBOX_AGENT_SETUP_SHARED });
+
+  g_test_summary ("Commands that share keep /tmp, /dev/shm and System V objects, but not their processes");
+  assert_slot_output (session, "ls /tmp /dev/shm; touch /tmp/x /dev/shm/y; ipcmk -Q >/dev/null; (setsid sleep 1000 >/dev/null 2>&1 &)", "/dev/shm:\n\n/tmp:\n");
+  assert_slot_output (session, "ls /tmp /dev/shm; ipcs -q | grep -c 0x; echo /proc/[0-9]*", "/dev/shm:\ny\n\n/tmp:\nx\n1\n/proc/1 /proc/2\n");
+  session_finish (session);
+}
+
+static void
+test_slot_is_bare (Fixture      *fixture,
+                   gconstpointer unused)
+{
+  const char *const status = "grep -h -e ^Cap -e ^NoNewPrivs -e ^Seccomp: /proc/1/status /proc/self/status | sort -u | tr -d '\\t'; echo /proc/self/fd/*";
+  const char *const bare = "CapAmb:0000000000000000\nCapBnd:0000000000000000\nCapEff:0000000000000000\nCapInh:0000000000000000\n"
+                           "CapPrm:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3\n"; /* the last is the shell's own, for looking */
+  g_auto (SandboxFd) lock_fd = sandbox_fd_new_sealed ("lock", "", 0);
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .lock_fd = lock_fd });
+  g_autoptr (Sandbox) slot = slot_new (session);
+
+  g_test_summary ("Neither process 1 of a slot nor its command has any right, or a descriptor of the session's");
+  assert_slot_output (session, status, bare);
+  assert_slot_output (session, "exec 2>/dev/null; cat /proc/1/environ || ls /proc/1/fd || ls /proc/1/root/ || readlink /proc/1/ns/mnt || kill -9 1; echo $?; ls -d /proc/2",
+                      "0\n/proc/2\n");
+  sandbox_serve (slot, &slot->hello);
+  if (host_is_root ())
+    {
+      g_autofree char *of_slot = list_descriptors (slot->pidfd);
+      g_autofree char *of_session = list_descriptors (session->pidfd);
+
+      g_assert_cmpstr (of_slot, ==, "/ / / /workspace anon_inode anon_inode pipe pipe socket");
+      g_assert_nonnull (strstr (of_session, "/memfd"));
+    }
+  else
+    {
+      g_autofree char *path = g_strdup_printf ("/proc/%d/fd", pidfd_get_pid (slot->pidfd));
+
+      g_assert_null (g_dir_open (path, 0, NULL));
+    }
+  session_finish (session);
+  g_assert_true (is_readable (slot->pidfd, PATIENCE_MS));
+}
+
+static void
+test_slots_apart (Fixture      *fixture,
+                  gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) first = slot_new (session);
+  g_autoptr (Sandbox) second = slot_new (session);
+
+  g_test_summary ("Commands at the same time see nothing of each other, nor of what makes slots");
+  sandbox_serve (first, &first->hello);
+  sandbox_serve (second, &second->hello);
+  slot_exec (first, &(Options){ .script = "echo up; read x < /workspace/go; cat /tmp/mine" });
+  g_assert_cmpint (mkfifoat (fixture->workspace_fd, "go", 0666), ==, 0);
+  slot_exec (second, &(Options){ .script = "touch /tmp/mine; echo /proc/[0-9]*; kill -9 -1; echo end" });
+  sandbox_serve (second, NULL);
+  /* it killed itself, or was too late to */
+  g_assert_true (g_str_has_prefix (second->output->str, "/proc/1 /proc/2\n"));
+  g_assert_false (first->exited);
+  g_assert_false (is_readable (first->pidfd, 0));
+  session_finish (session);
+  g_assert_true (is_readable (first->pidfd, PATIENCE_MS));
+}
+
+static void
+test_slot_ends (Fixture      *fixture,
+                gconstpointer unused)
+{
+  const int codes[] = { 0, 1, 255 };
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) late = NULL;
+  g_autoptr (Sandbox) lost = NULL;
+  g_autoptr (Sandbox) limited = NULL;
+
+  g_test_summary ("A command in a slot ends, fails and is ended as one in a sandbox of its own");
+  for (guint i = 0; i < G_N_ELEMENTS (codes); i++)
+    {
+      g_autofree char *script = g_strdup_printf ("(setsid sleep 1000 &) ; exit %d", codes[i]);
+      g_autoptr (Sandbox) slot = slot_run (session, &(Options){ .script = script });
+
+      g_assert_true (slot->exited);
+      g_assert_cmpint (WEXITSTATUS (slot->end.wait_status), ==, codes[i]);
+    }
+  late = slot_run (session, &(Options){ .script = "sleep 1000 & wait", .deadline_us = 100000 });
+  g_assert_true (late->exited);
+  g_assert_cmpuint (late->end.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
+  lost = slot_run (session, &(Options){ .script = "true", .cwd = "none" });
+  g_assert_cmpuint (lost->failed.step, ==, SANDBOX_AGENT_STEP_CHDIR);
+  g_assert_cmpint (lost->failed.error, ==, ENOENT);
+  limited = slot_run (session, &(Options){ .script = "ulimit -Hn; ulimit -Sc", .limit = { RLIMIT_NOFILE, 64 } });
+  g_assert_cmpstr (limited->output->str, ==, "64\n0\n");
+  session_finish (session);
+}
+
+/* Ends @slot by the bytes of a packet; @session goes on. */
+static void
+assert_slot_ends_by (Sandbox                  *session,
+                     const SandboxAgentPacket *packet)
+{
+  g_autoptr (Sandbox) slot = slot_new (session);
+
+  sandbox_serve (slot, &slot->hello);
+  g_assert_true (slot->hello);
+  if (packet != NULL)
+    sandbox_send (slot, packet);
+  else
+    g_assert_cmpint (send (slot->socket_fd, "garbage", 7, MSG_NOSIGNAL), ==, 7);
+  sandbox_serve (slot, &slot->ended);
+  g_assert_cmpuint (slot->n_packets, ==, 1);
+  g_assert_true (is_readable (slot->pidfd, PATIENCE_MS));
+}
+
+static void
+test_slot_garbage (Fixture      *fixture,
+                   gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) other = slot_new (session);
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SIGNAL, .signal = { SIGTERM } };
+
+  g_test_summary ("A packet that is malformed or out of order ends the slot, and nothing else");
+  sandbox_serve (other, &other->hello);
+  assert_slot_ends_by (session, NULL);
+  assert_slot_ends_by (session, &packet);
+  packet = (SandboxAgentPacket){ .type = SANDBOX_AGENT_ARM, .n_fds = 1, .fds = { session->socket_fd } };
+  assert_slot_ends_by (session, &packet);
+  packet = (SandboxAgentPacket){
+    .type = SANDBOX_AGENT_SETUP, .setup = { .workspace = "/workspace", .n_instructions = 1, .filter = (const uint8_t *) filter_nothing }
+  };
+  assert_slot_ends_by (session, &packet);
+  slot_exec (other, &(Options){ .script = "echo well" });
+  sandbox_serve (other, NULL);
+  g_assert_cmpstr (other->output->str, ==, "well\n");
+  session_finish (session);
+}
+
+static void
+assert_session_ends_by (Fixture                  *fixture,
+                        gconstpointer             bytes,
+                        gsize                     size,
+                        const SandboxAgentPacket *packet)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) slot = slot_new (session);
+
+  sandbox_serve (slot, &slot->hello);
+  slot_exec (slot, &(Options){ .script = "echo up; sleep 1000" });
+  sandbox_wait_for_output (slot, "up");
+  if (packet != NULL)
+    sandbox_send (session, packet);
+  else
+    g_assert_cmpint (send (session->socket_fd, bytes, size, MSG_NOSIGNAL), ==, size);
+  sandbox_finish (session);
+  g_assert_true (is_readable (slot->pidfd, PATIENCE_MS));
+  sandbox_serve (slot, NULL);
+  g_assert_false (slot->exited);
+}
+
+static void
+test_session_garbage (Fixture      *fixture,
+                      gconstpointer unused)
+{
+  static char words[] = "true";
+  g_auto (SandboxFd) null_fd = open_or_die ("/dev/null", O_RDWR);
+  SandboxAgentPacket exec = {
+    .type = SANDBOX_AGENT_EXEC, .n_fds = 3, .fds = { null_fd, null_fd, null_fd }, .exec = { .cwd = "", .argc = 1, .strings = words, .strings_size = sizeof words }
+  };
+  SandboxAgentPacket signal = { .type = SANDBOX_AGENT_SIGNAL, .signal = { SIGTERM } };
+  SandboxAgentPacket arm = { .type = SANDBOX_AGENT_ARM, .n_fds = 1, .fds = { null_fd } };
+  g_autofree char   *big = g_malloc0 (4096);
+
+  g_test_summary ("A packet that is malformed or out of order on the session's socket ends it, with all slots");
+  assert_session_ends_by (fixture, "garbage", 7, NULL);
+  assert_session_ends_by (fixture, big, 4096, NULL);
+  assert_session_ends_by (fixture, NULL, 0, &exec);
+  assert_session_ends_by (fixture, NULL, 0, &signal);
+
+  /* ARM where there are no slots, or not yet */
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (Sandbox) sandbox = sandbox_start (fixture, &(Options){ .no_packets = TRUE });
+
+      if (i == 0)
+        send_setup (sandbox, fixture, &(Options){ 0 });
+      sandbox_send (sandbox, &arm);
+      sandbox_finish (sandbox);
+      g_assert_cmpuint (sandbox->n_packets, ==, 1);
+    }
+}
+
+/* Makes @session's process 1 the only one that its user may have there. Only that user may do so, or root with a right that it
+ * does not have everywhere. */
+static void
+limit_processes (Sandbox *session)
+{
+  const struct rlimit few = { 1, 1 };
+  const pid_t         target = pidfd_get_pid (session->pidfd);
+  const pid_t         pid = fork ();
+  int                 status = 0;
+
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    _exit ((host_is_root () && (setresgid (GUEST_UID, GUEST_UID, GUEST_UID) < 0 || setresuid (GUEST_UID, GUEST_UID, GUEST_UID) < 0)) ||
+           prlimit (target, RLIMIT_NPROC, &few, NULL) < 0);
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+}
+
+static void
+assert_arm_fails (Sandbox         *session,
+                  SandboxAgentStep step,
+                  int              error,
+                  guint32          detail)
+{
+  g_autoptr (Sandbox) slot = slot_new (session);
+
+  sandbox_serve (slot, &slot->ended);
+  g_assert_false (slot->hello);
+  g_assert_cmpstr (sandbox_agent_step_to_string (slot->failed.step), ==, sandbox_agent_step_to_string (step));
+  g_assert_cmpint (slot->failed.error, ==, error);
+  g_assert_cmpuint (slot->failed.detail, ==, detail);
+}
+
+static void
+test_arm_fails (Fixture      *fixture,
+                gconstpointer unused)
+{
+  static const SandboxAgentMemory memories[] = { { "/tmp", 0 }, { "/workspace/cache", 0 }, { NULL, 0 } };
+  static const SandboxAgentRule   rules[] = {
+      { "/", SANDBOX_AGENT_RULE_READ }, { "/workspace/cache/rule", SANDBOX_AGENT_RULE_WRITE | SANDBOX_AGENT_RULE_OPTIONAL }, { "/workspace/there", SANDBOX_AGENT_RULE_WRITE }, { NULL, 0 }
+  };
+  g_autoptr (Sandbox) session = sandbox_start (fixture, &(Options){ .no_packets = TRUE });
+  const guint32 n_mounts = host_is_root () ? 1 : 0;
+
+  g_test_summary ("A slot that cannot be made says why on its own socket; the session goes on");
+  send_setup (session, fixture, &(Options){ .setup_flags = SLOTS, .memories = memories, .rules = rules });
+  sandbox_serve (session, &session->ready);
+  g_assert_true (session->ready);
+  assert_arm_fails (session, SANDBOX_AGENT_STEP_MOUNT, ENOENT, n_mounts + 2);
+  /* what a command may have put there is not followed */
+  g_assert_cmpint (symlinkat ("/usr", fixture->workspace_fd, "cache"), ==, 0);
+  assert_arm_fails (session, SANDBOX_AGENT_STEP_MOUNT, ELOOP, n_mounts + 2);
+  g_assert_cmpint (unlinkat (fixture->workspace_fd, "cache", 0), ==, 0);
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "cache", 0755), ==, 0);
+  assert_arm_fails (session, SANDBOX_AGENT_STEP_LANDLOCK, ENOENT, 3);
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "there", 0755), ==, 0);
+  assert_slot_output (session, "echo up", "up\n");
+
+  limit_processes (session);
+  assert_arm_fails (session, SANDBOX_AGENT_STEP_SLOT, EAGAIN, 0);
+  session_finish (session);
+}
+
+static void
+test_many_slots (Fixture      *fixture,
+                 gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) last = NULL;
+  g_autofree char *before = host_is_root () ? list_descriptors (session->pidfd) : NULL;
+  g_autofree char *after = NULL;
+  g_autofree char *path = NULL;
+  g_autofree char *children = NULL;
+  gint64           limit = g_get_monotonic_time () + PATIENCE_MS * 1000;
+
+  g_test_summary ("A hundred slots that were armed and let go of leave nothing");
+  for (guint i = 0; i < 10; i++)
+    {
+      Sandbox *slots[10];
+
+      for (guint j = 0; j < G_N_ELEMENTS (slots); j++)
+        slots[j] = slot_new (session);
+      for (guint j = 0; j < G_N_ELEMENTS (slots); j++)
+        {
+          if (j % 2 == 0)
+            {
+              sandbox_serve (slots[j], &slots[j]->hello);
+              g_assert_true (slots[j]->hello);
+            }
+          sandbox_clear_fd (&slots[j]->socket_fd);
+        }
+      for (guint j = 0; j < G_N_ELEMENTS (slots); j++)
+        {
+          if (slots[j]->pidfd >= 0)
+            g_assert_true (is_readable (slots[j]->pidfd, PATIENCE_MS));
+          sandbox_free (slots[j]);
+        }
+    }
+  last = slot_run (session, &(Options){ .script = "true" });
+  g_assert_true (last->exited);
+  path = g_strdup_printf ("/proc/%d/task/%d/children", pidfd_get_pid (session->pidfd), pidfd_get_pid (session->pidfd));
+  do
+    {
+      g_clear_pointer (&children, g_free);
+      g_assert_true (g_file_get_contents (path, &children, NULL, NULL));
+      g_assert_cmpint (g_get_monotonic_time (), <, limit);
+      g_usleep (1000);
+    }
+  while (children[0] != '\0');
+  after = host_is_root () ? list_descriptors (session->pidfd) : NULL;
+  g_assert_cmpstr (after, ==, before);
+  session_finish (session);
+}
+
+static void
+test_slot_filters (Fixture      *fixture,
+                   gconstpointer unused)
+{
+  g_test_summary ("Under each filter that there is a command in a slot gets its limits and its directory");
+  fixture_write (fixture, "a/b/file", "", 0644);
+  for (guint i = 0; i < 6; i++)
+    {
+      const SandboxFilter kind = i / 2;
+      g_autoptr (GError) error = NULL;
+      g_autoptr (GBytes) bytes = sandbox_agent_filter_get (kind, i % 2 == 1, &error);
+      g_autoptr (Sandbox) session = NULL;
+      g_autoptr (Sandbox) slot = NULL;
+      gsize   size = 0;
+      Options options = { .setup_flags = SLOTS };
+
+      g_assert_no_error (error);
+      options.filter = g_bytes_get_data (bytes, &size);
+      options.n_instructions = size / sizeof (struct sock_filter);
+      if (kind == SANDBOX_FILTER_STRICT)
+        options.setup_flags |= SANDBOX_AGENT_SETUP_LATE_FILTER;
+      session = session_start (fixture, &options);
+      slot = slot_run (session, &(Options){ .script = "pwd; ulimit -n; grep ^Seccomp: /proc/self/status; ulimit -n 32 2>/dev/null || echo kept",
+                                            .cwd = "a//./b/",
+                                            .deadline_us = 10000000,
+                                            .strings_in_memfd = TRUE,
+                                            .limit = { RLIMIT_NOFILE, 64 } });
+      g_assert_cmpstr (sandbox_agent_step_to_string (slot->failed.step), ==, sandbox_agent_step_to_string (0));
+      g_assert_cmpstr (slot->output->str, ==, kind == SANDBOX_FILTER_STRICT ? "/workspace/a/b\n64\nSeccomp:\t2\nkept\n" : "/workspace/a/b\n64\nSeccomp:\t2\n");
+      session_finish (session);
+    }
+}
+
+static void
+test_overlay (Fixture      *fixture,
+              gconstpointer unused)
+{
+  g_autoptr (Sandbox) session = NULL;
+  g_autoptr (Sandbox) probe = NULL;
+  g_autofree char *below = g_build_filename (fixture->workspace, "lower", "file", NULL);
+  g_autofree char *above = g_build_filename (fixture->workspace, "base", "upper", "file", NULL);
+  g_autofree char *text = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Commands change an overlay; what is below it nobody in the sandbox can reach, not even its process 1");
+  fixture_write (fixture, "lower/file", "old\n", 0644);
+  fixture_write (fixture, "lower/folder/more", "", 0600);
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "base", 0700), ==, 0);
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "base/upper", 0755), ==, 0);
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "base/work", 0755), ==, 0);
+  session = session_start (fixture, &(Options){ .layers = fixture->workspace });
+  g_assert_true (session->ready);
+  g_assert_cmpint (faccessat (session->view_fd, "folder/more", F_OK, 0), ==, 0);
+
+  assert_slot_output (session, "cat file; echo new >> file; rm -r folder; echo made > made; ls", "old\nfile\nmade\n");
+  assert_slot_output (session, "cat file made", "old\nnew\nmade\n");
+  g_assert_cmpint (faccessat (session->view_fd, "made", F_OK, 0), ==, 0);
+  g_assert_cmpint (faccessat (session->view_fd, "folder", F_OK, 0), <, 0);
+  g_assert_true (g_file_get_contents (below, &text, NULL, &error));
+  g_assert_cmpstr (text, ==, "old\n");
+  g_assert_cmpint (access (above, F_OK), ==, 0);
+  /* of the session's own mounts a slot has copies */
+  assert_slot_output (session, "grep -c -e ' /run/sandbox-[lb]' -e ' /workspace/' /proc/self/mountinfo; grep -c ' /workspace ' /proc/self/mountinfo;"
+                               "cat /run/sandbox-lower/file /run/sandbox-base/upper/file 2>/dev/null",
+                      host_is_root () ? "0\n1\n" : "0\n2\n");
+  if (host_is_root ())
+    {
+      g_autofree char *path = g_strdup_printf ("/proc/%d/mountinfo", pidfd_get_pid (session->pidfd));
+      g_autofree char *mounts = NULL;
+      g_autofree char *open = list_descriptors (session->pidfd);
+
+      g_assert_true (g_file_get_contents (path, &mounts, NULL, &error));
+      g_assert_null (strstr (mounts, fixture->workspace));
+      g_assert_cmpstr (open, ==, "/ / / /workspace anon_inode socket");
     }
   session_finish (session);
 }
@@ -1993,6 +2466,16 @@ main (int    argc,
   ADD ("no-capabilities", test_no_capabilities);
   ADD ("lock", test_lock);
   ADD ("slots", test_slots);
+  ADD ("shared-slots", test_shared_slots);
+  ADD ("slot-is-bare", test_slot_is_bare);
+  ADD ("slots-apart", test_slots_apart);
+  ADD ("slot-ends", test_slot_ends);
+  ADD ("slot-garbage", test_slot_garbage);
+  ADD ("session-garbage", test_session_garbage);
+  ADD ("arm-fails", test_arm_fails);
+  ADD ("many-slots", test_many_slots);
+  ADD ("slot-filters", test_slot_filters);
+  ADD ("overlay", test_overlay);
   ADD ("deadline", test_deadline);
   ADD ("deadline-of-silent-host", test_deadline_of_silent_host);
   ADD ("leftovers", test_leftovers);
