@@ -4,8 +4,9 @@
 #include "agent.h"
 
 bool
-agent_drop_privileges (void)
+agent_drop_privileges (int kept)
 {
+  (void) kept;
   return true;
 }
 

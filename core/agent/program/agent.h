@@ -111,11 +111,6 @@ void agent_format_number (uint64_t number,
 /* empties the capability sets but for @kept, as above; nothing can be gained by exec: not by set-id files, file
  * capabilities or uid 0 */
 bool agent_drop_privileges (int kept);
-/* soft and hard, where what is in force is not lower */
-bool agent_limit (uint32_t resource,
-                  uint64_t value);
-/* what no command gets more of; on failure @resource is which */
-bool agent_limit_fixed (uint32_t *resource);
 /* makes what commands may do with files; -1 where the kernel has no such thing or nothing was asked for */
 bool agent_rules_prepare (const SandboxAgentSetup *setup,
                           int                     *ruleset_fd,
@@ -166,7 +161,9 @@ bool agent_mount_memory (const SandboxAgentMemory *memory,
                          bool                      bound_names);
 bool agent_mount_bound_names (const char *directory);
 
-/* command.c: what needs no EXEC to be known; begins EXEC; then, once report_fd has ended, says whether the command runs */
+/* command.c: limits this process, and so what it starts, to what no command gets more of; on failure @resource is which */
+bool agent_command_limit (uint32_t *resource);
+/* what needs no EXEC to be known; begins EXEC; then, once report_fd has ended, says whether the command runs */
 bool agent_command_prepare (AgentCommand *self);
 bool agent_command_start (AgentCommand             *self,
                           const AgentSession       *session,

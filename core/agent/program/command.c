@@ -7,11 +7,18 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/bin:/bin"
+
+/* No dumps, no locked memory to speak of, no message queues, which count for a user and not for a sandbox, no better place in
+ * the queue for a processor: whatever the host has. */
+static const SandboxAgentLimit command_limits[] = {
+  { RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 65536 }, { RLIMIT_MSGQUEUE, 0 }, { RLIMIT_NICE, 0 }, { RLIMIT_RTPRIO, 0 }
+};
 
 static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
 
@@ -88,6 +95,34 @@ command_exec (char **argv,
     }
 }
 
+static bool
+command_limit (uint32_t resource,
+               uint64_t value)
+{
+  /* At the hard limit of CPU time there is a KILL like any other; a second before it, a signal that says why. */
+  const uint64_t hard = resource == RLIMIT_CPU ? value + 1 : value;
+  struct rlimit  limit;
+
+  if (getrlimit ((int) resource, &limit) < 0)
+    return false;
+  if (limit.rlim_max > hard)
+    limit.rlim_max = hard;
+  limit.rlim_cur = limit.rlim_max > value ? value : limit.rlim_max;
+  return setrlimit ((int) resource, &limit) == 0;
+}
+
+bool
+agent_command_limit (uint32_t *resource)
+{
+  for (size_t i = 0; i < sizeof command_limits / sizeof command_limits[0]; i++)
+    {
+      *resource = command_limits[i].resource;
+      if (!command_limit (command_limits[i].resource, command_limits[i].value))
+        return false;
+    }
+  return true;
+}
+
 /* The directory of the command, below the workspace and by way of no link. openat2 () would do it at once, but not every
  * filter allows that. */
 static int
@@ -162,10 +197,10 @@ command_child (const AgentSession     *session,
   for (uint32_t i = 0; i < exec->n_limits; i++)
     {
       command_report->detail = exec->limits[i].resource;
-      if (!agent_limit (exec->limits[i].resource, exec->limits[i].value))
+      if (!command_limit (exec->limits[i].resource, exec->limits[i].value))
         command_fail (errno);
     }
-  if (!session->is_held && !agent_limit_fixed (&resource))
+  if (!session->is_held && !agent_command_limit (&resource))
     {
       command_report->detail = resource;
       command_fail (errno);

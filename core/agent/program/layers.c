@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,12 +27,6 @@
 
 /* Abstract Unix sockets, and signals */
 #define SCOPE_ALL 0x03
-
-/* No dumps, no locked memory to speak of, no message queues, which count for a user and not for a sandbox, no better place in
- * the queue for a processor: whatever the host has. */
-static const SandboxAgentLimit layers_limits[] = {
-  { RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 65536 }, { RLIMIT_MSGQUEUE, 0 }, { RLIMIT_NICE, 0 }, { RLIMIT_RTPRIO, 0 }
-};
 
 struct ruleset_attr
 {
@@ -64,34 +57,6 @@ agent_drop_privileges (int kept)
     if (held != 0 && prctl (PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
       return false;
   return agent_keep_capability (kept);
-}
-
-bool
-agent_limit (uint32_t resource,
-             uint64_t value)
-{
-  /* At the hard limit of CPU time there is a KILL like any other; a second before it, a signal that says why. */
-  const uint64_t hard = resource == RLIMIT_CPU ? value + 1 : value;
-  struct rlimit  limit;
-
-  if (getrlimit ((int) resource, &limit) < 0)
-    return false;
-  if (limit.rlim_max > hard)
-    limit.rlim_max = hard;
-  limit.rlim_cur = limit.rlim_max > value ? value : limit.rlim_max;
-  return setrlimit ((int) resource, &limit) == 0;
-}
-
-bool
-agent_limit_fixed (uint32_t *resource)
-{
-  for (size_t i = 0; i < sizeof layers_limits / sizeof layers_limits[0]; i++)
-    {
-      *resource = layers_limits[i].resource;
-      if (!agent_limit (layers_limits[i].resource, layers_limits[i].value))
-        return false;
-    }
-  return true;
 }
 
 /* What a kernel of this version of Landlock can deny. The first version is of no use: it denies every rename from one

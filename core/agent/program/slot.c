@@ -61,7 +61,7 @@ slot_prepare (AgentSession       *self,
   /* after the mounts: a rule holds for what is at its path now */
   if (!agent_rules_prepare (&self->setup, &self->ruleset_fd, failed))
     return false;
-  if (!agent_limit_fixed (&resource))
+  if (!agent_command_limit (&resource))
     return slot_fail (failed, SANDBOX_AGENT_STEP_RLIMIT, resource);
   if (!agent_keep_capability (-1) || prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
     return slot_fail (failed, SANDBOX_AGENT_STEP_CAPABILITIES, 0);
