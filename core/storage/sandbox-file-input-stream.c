@@ -8,16 +8,15 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-fork-private.h"
-#include "sandbox-workspace-private.h"
 
 struct _SandboxFileInputStream
 {
   GInputStream parent_instance;
 
-  guint             generation; /* the position is shared with a forked child, so that may not read */
-  SandboxWorkspace *workspace;
-  char             *path;
-  int               fd;
+  guint                 generation; /* the position is shared with a forked child, so that may not read */
+  SandboxWorkspaceRoot *root;
+  char                 *path;
+  int                   fd;
 };
 
 static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
@@ -31,7 +30,7 @@ static void
 sandbox_file_input_stream_set_error (SandboxFileInputStream *self,
                                      GError                **error)
 {
-  sandbox_contained_set_error (error, errno, "read", self->workspace->fd, NULL, self->path);
+  sandbox_contained_set_error (error, errno, "read", self->root->fd, NULL, self->path);
 }
 
 static gssize
@@ -105,7 +104,7 @@ sandbox_file_input_stream_finalize (GObject *object)
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
 
   sandbox_clear_fd (&self->fd);
-  g_clear_object (&self->workspace);
+  g_clear_pointer (&self->root, sandbox_workspace_root_unref);
   g_free (self->path);
 
   G_OBJECT_CLASS (sandbox_file_input_stream_parent_class)->finalize (object);
@@ -193,19 +192,19 @@ sandbox_file_input_stream_seekable_init (GSeekableIface *iface)
 }
 
 GInputStream *
-sandbox_file_input_stream_new (SandboxWorkspace *workspace,
-                               const char       *path,
-                               GError          **error)
+sandbox_file_input_stream_new (SandboxWorkspaceRoot *root,
+                               const char           *path,
+                               GError              **error)
 {
   SandboxFileInputStream *self = NULL;
   struct stat             st;
-  g_auto (SandboxFd) fd = sandbox_contained_open_file (workspace->fd, path, "read", &st, error);
+  g_auto (SandboxFd) fd = sandbox_contained_open_file (root->fd, path, "read", &st, error);
 
   if (fd < 0)
     return NULL;
 
   self = g_object_new (SANDBOX_TYPE_FILE_INPUT_STREAM, NULL);
-  self->workspace = g_object_ref (workspace);
+  self->root = g_atomic_rc_box_acquire (root);
   self->path = g_strdup (path);
   self->fd = g_steal_fd (&fd);
 

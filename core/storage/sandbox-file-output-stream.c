@@ -11,7 +11,6 @@
 #include "sandbox-error-private.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-owner-private.h"
-#include "sandbox-workspace-private.h"
 
 /* Room is made ahead in steps that double. */
 #define FIRST_STEP (1024 * 1024)
@@ -21,15 +20,16 @@ struct _SandboxFileOutputStream
 {
   GOutputStream parent_instance;
 
-  guint             generation;
-  SandboxWorkspace *workspace;
-  char             *path;
-  int               dirfd; /* where the last name of the path stands */
-  int               fd;    /* -1 once the file has come to its end */
-  char              temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
-  guint64           size;
-  guint64           room;
-  gboolean          failed; /* something is missing in it */
+  guint                 generation;
+  SandboxWorkspace     *workspace;
+  SandboxWorkspaceRoot *root; /* of when it was opened */
+  char                 *path;
+  int                   dirfd; /* where the last name of the path stands */
+  int                   fd;    /* -1 once the file has come to its end */
+  char                  temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
+  guint64               size;
+  guint64               room;
+  gboolean              failed; /* something is missing in it */
 };
 
 G_DEFINE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, G_TYPE_OUTPUT_STREAM)
@@ -38,7 +38,7 @@ static void
 sandbox_file_output_stream_set_error (SandboxFileOutputStream *self,
                                       GError                 **error)
 {
-  sandbox_contained_set_error (error, errno, "write", self->workspace->fd, NULL, self->path);
+  sandbox_contained_set_error (error, errno, "write", self->root->fd, NULL, self->path);
 }
 
 /* See sandbox_contained_write (): only a hint. */
@@ -106,7 +106,7 @@ sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
       sandbox_file_output_stream_set_error (self, error);
       return FALSE;
     }
-  if (!sandbox_contained_look_at_target (&parent, self->workspace->fd, self->path, FALSE, &mode, error))
+  if (!sandbox_contained_look_at_target (&parent, self->root->fd, self->path, FALSE, &mode, error))
     return FALSE;
   if (sandbox_contained_publish (self->dirfd, g_steal_fd (&self->fd), self->temporary, parent.name, mode, FALSE))
     return TRUE;
@@ -160,8 +160,8 @@ sandbox_file_output_stream_close (GOutputStream *stream,
                                   GError       **error)
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
+  SandboxWorkspaceRoot    *root = NULL;
   GError                  *refusal = NULL;
-  gboolean                 entered = FALSE;
   gboolean                 done = FALSE;
 
   if (self->fd < 0)
@@ -172,10 +172,14 @@ sandbox_file_output_stream_close (GOutputStream *stream,
     return FALSE;
 
   /* The files of a session that has been stopped may be somebody else's by now. */
-  entered = sandbox_workspace_enter (self->workspace, &refusal);
+  root = sandbox_workspace_enter (self->workspace, &refusal);
+  /* Those of an overlay that is mounted anew must not be changed where it was before. */
+  if (root != NULL && root != self->root)
+    g_set_error_literal (&refusal, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                         "The sandbox has been started anew while the file was being written");
   done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
-  if (entered)
-    sandbox_workspace_leave (self->workspace);
+  if (root != NULL)
+    sandbox_workspace_leave (self->workspace, root);
 
   return done;
 }
@@ -196,6 +200,7 @@ sandbox_file_output_stream_finalize (GObject *object)
 
   sandbox_clear_fd (&self->fd);
   sandbox_clear_fd (&self->dirfd);
+  g_clear_pointer (&self->root, sandbox_workspace_root_unref);
   g_clear_object (&self->workspace);
   g_free (self->path);
 
@@ -223,23 +228,25 @@ sandbox_file_output_stream_init (SandboxFileOutputStream *self)
 }
 
 GOutputStream *
-sandbox_file_output_stream_new (SandboxWorkspace *workspace,
-                                const char       *path,
-                                GError          **error)
+sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
+                                SandboxWorkspaceRoot *root,
+                                const char           *path,
+                                GError              **error)
 {
   g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
   g_autoptr (SandboxFileOutputStream) self = g_object_new (SANDBOX_TYPE_FILE_OUTPUT_STREAM, NULL);
   guint mode = 0;
 
   self->workspace = g_object_ref (workspace);
+  self->root = g_atomic_rc_box_acquire (root);
   self->path = g_strdup (path);
 
-  if (!sandbox_contained_open_parent (&parent, workspace->fd, self->path, TRUE))
+  if (!sandbox_contained_open_parent (&parent, root->fd, self->path, TRUE))
     {
       sandbox_file_output_stream_set_error (self, error);
       return NULL;
     }
-  if (!sandbox_contained_look_at_target (&parent, workspace->fd, self->path, FALSE, &mode, error))
+  if (!sandbox_contained_look_at_target (&parent, root->fd, self->path, FALSE, &mode, error))
     return NULL;
 
   self->dirfd = fcntl (parent.fd, F_DUPFD_CLOEXEC, 3);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gio/gio.h>
-#include "sandbox-workspace.h"
+#include "sandbox-workspace-private.h"
 
 G_BEGIN_DECLS
 
@@ -15,15 +15,16 @@ G_DECLARE_FINAL_TYPE (SandboxFileInputStream, sandbox_file_input_stream, SANDBOX
 #define SANDBOX_TYPE_FILE_OUTPUT_STREAM (sandbox_file_output_stream_get_type ())
 G_DECLARE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, SANDBOX, FILE_OUTPUT_STREAM, GOutputStream)
 
-/* @path is decoded. The caller works as the owner of the workspace. */
-GInputStream *sandbox_file_input_stream_new (SandboxWorkspace *workspace,
-                                             const char       *path,
-                                             GError          **error);
+/* @path is decoded, and below @root. The caller works as the owner of the workspace. */
+GInputStream *sandbox_file_input_stream_new (SandboxWorkspaceRoot *root,
+                                             const char           *path,
+                                             GError              **error);
 
 /* Writes aside. The file takes its place when the stream is closed, if every write went well; it vanishes
  * when the stream is closed with a cancelled cancellable, after an error, or not at all. */
-GOutputStream *sandbox_file_output_stream_new (SandboxWorkspace *workspace,
-                                               const char       *path,
-                                               GError          **error);
+GOutputStream *sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
+                                               SandboxWorkspaceRoot *root,
+                                               const char           *path,
+                                               GError              **error);
 
 G_END_DECLS

@@ -6,21 +6,29 @@
 
 G_BEGIN_DECLS
 
+/* A directory below which files are. An atomic rc box: whoever works on files has it until the end, whatever takes its
+ * place meanwhile. */
+typedef struct
+{
+  int fd; /* O_PATH */
+} SandboxWorkspaceRoot;
+
 struct _SandboxWorkspace
 {
   GObject parent_instance;
 
-  int   fd;
-  char *path;
-  char *state_directory; /* NULL for a directory of the host's own */
-  guint uid;
-  guint gid;
+  SandboxWorkspaceRoot *directory; /* on disk; of an overlay what has been changed */
+  char                 *path;
+  char                 *state_directory; /* NULL for a directory of the host's own */
+  guint                 uid;
+  guint                 gid;
 
-  GMutex               lock;    /* guards what follows */
-  SandboxStoreSession *session; /* whose workspace it is; NULL for none, or once that is given up */
-  int                  alive;   /* its lock for sandboxes, opened beforehand: lending must not touch the disk; watched */
-  gboolean             ended;   /* it has been */
-  guint                n_users; /* what is changing files */
+  GMutex                lock;    /* guards what follows */
+  SandboxWorkspaceRoot *root;    /* where files are read and changed; NULL for an overlay that is mounted nowhere yet */
+  SandboxStoreSession  *session; /* whose workspace it is; NULL for none, or once that is given up */
+  int                   alive;   /* its lock for sandboxes, opened beforehand: lending must not touch the disk; watched */
+  gboolean              ended;   /* it has been */
+  guint                 n_users; /* what is changing files */
 };
 
 /* The workspace of a session that is kept in the store below @state_directory. Takes the session, but not when it fails. */
@@ -35,10 +43,16 @@ void sandbox_workspace_give_up (SandboxWorkspace *self);
 /* The same, but hands the session to the caller; NULL when it has been given up. */
 SandboxStoreSession *sandbox_workspace_steal_session (SandboxWorkspace *self);
 
-/* Around every change of files: keeps the session until the end. STOPPED when it has been given up. */
-gboolean sandbox_workspace_enter (SandboxWorkspace *self,
-                                  GError          **error);
-void     sandbox_workspace_leave (SandboxWorkspace *self);
+void sandbox_workspace_root_unref (SandboxWorkspaceRoot *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxWorkspaceRoot, sandbox_workspace_root_unref)
+
+/* Around all work on files: keeps the session until the end, and gives the directory. STOPPED when the session has been
+ * given up, UNAVAILABLE for an overlay that is mounted nowhere. */
+SandboxWorkspaceRoot *sandbox_workspace_enter (SandboxWorkspace *self,
+                                               GError          **error);
+void                  sandbox_workspace_leave (SandboxWorkspace     *self,
+                                               SandboxWorkspaceRoot *root);
 
 /* One file operation. */
 typedef struct _SandboxWorkspaceJob SandboxWorkspaceJob;
@@ -50,13 +64,14 @@ struct _SandboxWorkspaceJob
                    gpointer            *answer,
                    GError             **error);
 
-  SandboxWorkspace *workspace;
-  SandboxRequest   *request;
-  char             *path; /* decoded */
-  char             *to;   /* decoded, or NULL */
-  gint64            end;  /* monotonic */
-  gboolean          gives_object;
-  gboolean          enters_itself;
+  SandboxWorkspace     *workspace;
+  SandboxRequest       *request;
+  char                 *path; /* decoded */
+  char                 *to;   /* decoded, or NULL */
+  SandboxWorkspaceRoot *root; /* while it runs */
+  gint64                end;  /* monotonic */
+  gboolean              gives_object;
+  gboolean              enters_itself;
 
   guint64 offset;
   guint64 max;

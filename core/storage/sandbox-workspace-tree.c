@@ -21,7 +21,7 @@ sandbox_workspace_job_list (SandboxWorkspaceJob *self,
                             gpointer            *answer,
                             GError             **error)
 {
-  *answer = sandbox_contained_list (self->workspace->fd, self->path, (guint) self->max,
+  *answer = sandbox_contained_list (self->root->fd, self->path, (guint) self->max,
                                     sandbox_workspace_job_check, self, error);
 
   return *answer != NULL;
@@ -32,7 +32,7 @@ sandbox_workspace_job_query_info (SandboxWorkspaceJob *self,
                                   gpointer            *answer,
                                   GError             **error)
 {
-  *answer = sandbox_contained_query_info (self->workspace->fd, self->path, error);
+  *answer = sandbox_contained_query_info (self->root->fd, self->path, error);
 
   return *answer != NULL;
 }
@@ -42,7 +42,7 @@ sandbox_workspace_job_make_directory (SandboxWorkspaceJob *self,
                                       gpointer            *answer,
                                       GError             **error)
 {
-  return sandbox_contained_make_directory (self->workspace->fd, self->path, error);
+  return sandbox_contained_make_directory (self->root->fd, self->path, error);
 }
 
 static gboolean
@@ -50,7 +50,7 @@ sandbox_workspace_job_move (SandboxWorkspaceJob *self,
                             gpointer            *answer,
                             GError             **error)
 {
-  return sandbox_contained_move (self->workspace->fd, self->path, self->to, error);
+  return sandbox_contained_move (self->root->fd, self->path, self->to, error);
 }
 
 static gboolean
@@ -58,7 +58,7 @@ sandbox_workspace_job_open_read (SandboxWorkspaceJob *self,
                                  gpointer            *answer,
                                  GError             **error)
 {
-  *answer = sandbox_file_input_stream_new (self->workspace, self->path, error);
+  *answer = sandbox_file_input_stream_new (self->root, self->path, error);
 
   return *answer != NULL;
 }
@@ -68,7 +68,7 @@ sandbox_workspace_job_open_write (SandboxWorkspaceJob *self,
                                   gpointer            *answer,
                                   GError             **error)
 {
-  *answer = sandbox_file_output_stream_new (self->workspace, self->path, error);
+  *answer = sandbox_file_output_stream_new (self->workspace, self->root, self->path, error);
 
   return *answer != NULL;
 }
@@ -123,16 +123,16 @@ sandbox_workspace_job_open_inside (SandboxWorkspaceJob *self,
   if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
     return -1;
   if (make && strcmp (self->path, ".") != 0 &&
-      !sandbox_contained_make_directory (self->workspace->fd, self->path, &failure) &&
+      !sandbox_contained_make_directory (self->root->fd, self->path, &failure) &&
       !g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_EXISTS))
     {
       g_propagate_error (error, g_steal_pointer (&failure));
       return -1;
     }
 
-  fd = sandbox_contained_open (self->workspace->fd, self->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  fd = sandbox_contained_open (self->root->fd, self->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
   if (fd < 0)
-    sandbox_contained_set_error (error, errno, what, self->workspace->fd, NULL, self->path);
+    sandbox_contained_set_error (error, errno, what, self->root->fd, NULL, self->path);
 
   return fd;
 }

@@ -55,13 +55,39 @@
 G_DEFINE_FINAL_TYPE (SandboxWorkspace, sandbox_workspace, G_TYPE_OBJECT)
 
 static void
+sandbox_workspace_root_clear (gpointer data)
+{
+  SandboxWorkspaceRoot *self = data;
+
+  sandbox_clear_fd (&self->fd);
+}
+
+void
+sandbox_workspace_root_unref (SandboxWorkspaceRoot *self)
+{
+  g_atomic_rc_box_release_full (self, sandbox_workspace_root_clear);
+}
+
+/* Takes @fd. */
+static SandboxWorkspaceRoot *
+sandbox_workspace_root_new (int fd)
+{
+  SandboxWorkspaceRoot *self = g_atomic_rc_box_new (SandboxWorkspaceRoot);
+
+  self->fd = fd;
+
+  return self;
+}
+
+static void
 sandbox_workspace_finalize (GObject *object)
 {
   SandboxWorkspace *self = SANDBOX_WORKSPACE (object);
 
   sandbox_fork_close (&self->alive);
   g_clear_pointer (&self->session, sandbox_store_session_free);
-  sandbox_clear_fd (&self->fd);
+  g_clear_pointer (&self->root, sandbox_workspace_root_unref);
+  g_clear_pointer (&self->directory, sandbox_workspace_root_unref);
   g_free (self->path);
   g_free (self->state_directory);
   g_mutex_clear (&self->lock);
@@ -78,7 +104,6 @@ sandbox_workspace_class_init (SandboxWorkspaceClass *klass)
 static void
 sandbox_workspace_init (SandboxWorkspace *self)
 {
-  self->fd = -1;
   self->alive = -1;
   g_mutex_init (&self->lock);
 }
@@ -123,6 +148,7 @@ sandbox_workspace_new (const char *path,
                        GError    **error)
 {
   g_autoptr (SandboxWorkspace) self = NULL;
+  g_auto (SandboxFd) fd = -1;
   struct stat   st, top;
   struct statfs system;
 
@@ -138,8 +164,8 @@ sandbox_workspace_new (const char *path,
   self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
   self->path = realpath (path, NULL);
   if (self->path != NULL)
-    self->fd = open (self->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (self->fd < 0 || fstat (self->fd, &st) < 0 || fstatfs (self->fd, &system) < 0 || stat ("/", &top) < 0)
+    fd = open (self->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat (fd, &st) < 0 || fstatfs (fd, &system) < 0 || stat ("/", &top) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the workspace directory “%s”", path);
       return NULL;
@@ -159,6 +185,8 @@ sandbox_workspace_new (const char *path,
       return NULL;
     }
 
+  self->directory = sandbox_workspace_root_new (g_steal_fd (&fd));
+  self->root = g_atomic_rc_box_acquire (self->directory);
   self->uid = st.st_uid;
   self->gid = st.st_gid;
 
@@ -171,16 +199,19 @@ sandbox_workspace_new_for_session (SandboxStoreSession *session,
                                    GError             **error)
 {
   g_autoptr (SandboxWorkspace) self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
+  g_auto (SandboxFd) fd = fcntl (sandbox_store_session_get_workspace (session), F_DUPFD_CLOEXEC, 3);
   struct stat st;
 
-  self->fd = fcntl (sandbox_store_session_get_workspace (session), F_DUPFD_CLOEXEC, 3);
-  if (self->fd < 0 || fstat (self->fd, &st) < 0)
+  if (fd < 0 || fstat (fd, &st) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot open the workspace of the session");
       return NULL;
     }
   if (!sandbox_store_session_open_alive (session, &self->alive, error))
     return NULL;
+  self->directory = sandbox_workspace_root_new (g_steal_fd (&fd));
+  if (sandbox_store_session_get_mode (session) != SANDBOX_WORKSPACE_MODE_OVERLAY)
+    self->root = g_atomic_rc_box_acquire (self->directory);
   self->path = sandbox_store_session_dup_workspace_path (session);
   self->state_directory = g_strdup (state_directory);
   self->uid = st.st_uid;
@@ -195,6 +226,9 @@ static SandboxStoreSession *
 sandbox_workspace_steal_session_locked (SandboxWorkspace *self)
 {
   sandbox_fork_close (&self->alive);
+  /* Whoever gets the session next mounts its overlay again, which must not be mounted here any more then. */
+  if (self->root != self->directory)
+    g_clear_pointer (&self->root, sandbox_workspace_root_unref);
 
   return g_steal_pointer (&self->session);
 }
@@ -234,26 +268,44 @@ sandbox_workspace_fail_ended (GError **error)
   return FALSE;
 }
 
-gboolean
+/* Locked. */
+static SandboxWorkspaceRoot *
+sandbox_workspace_acquire_root (SandboxWorkspace *self,
+                                GError          **error)
+{
+  if (self->root != NULL)
+    return g_atomic_rc_box_acquire (self->root);
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                       "The workspace is an overlay, which is there once the sandbox of the session has been started");
+
+  return NULL;
+}
+
+SandboxWorkspaceRoot *
 sandbox_workspace_enter (SandboxWorkspace *self,
                          GError          **error)
 {
-  gboolean ended = FALSE;
+  SandboxWorkspaceRoot *root = NULL;
 
   g_mutex_lock (&self->lock);
-  ended = self->ended;
-  if (!ended)
+  if (self->ended)
+    sandbox_workspace_fail_ended (error);
+  else
+    root = sandbox_workspace_acquire_root (self, error);
+  if (root != NULL)
     self->n_users++;
   g_mutex_unlock (&self->lock);
 
-  return !ended || sandbox_workspace_fail_ended (error);
+  return root;
 }
 
 void
-sandbox_workspace_leave (SandboxWorkspace *self)
+sandbox_workspace_leave (SandboxWorkspace     *self,
+                         SandboxWorkspaceRoot *root)
 {
   SandboxStoreSession *session = NULL;
 
+  sandbox_workspace_root_unref (root);
   g_mutex_lock (&self->lock);
   if (--self->n_users == 0 && self->ended)
     session = sandbox_workspace_steal_session_locked (self);
@@ -440,7 +492,8 @@ sandbox_workspace_set_owner (SandboxWorkspace *self,
  *
  * Gets a descriptor of the directory.
  *
- * It is opened with `O_PATH` and closed on exec.
+ * It is opened with `O_PATH` and closed on exec. That of an overlay is the one that
+ * [method@Sandbox.Workspace.take_view] was given last; before that it is %SANDBOX_ERROR_UNAVAILABLE.
  *
  * Returns: a descriptor, which the caller closes, or -1 with an error
  *
@@ -450,15 +503,104 @@ int
 sandbox_workspace_dup_fd (SandboxWorkspace *self,
                           GError          **error)
 {
-  int fd;
+  g_autoptr (SandboxWorkspaceRoot) root = NULL;
+  int fd = -1;
 
   g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), -1);
 
-  fd = fcntl (self->fd, F_DUPFD_CLOEXEC, 3);
+  g_mutex_lock (&self->lock);
+  root = sandbox_workspace_acquire_root (self, error);
+  g_mutex_unlock (&self->lock);
+  if (root == NULL)
+    return -1;
+
+  fd = fcntl (root->fd, F_DUPFD_CLOEXEC, 3);
   if (fd < 0)
     sandbox_set_error_from_errno (error, errno, "Cannot duplicate the descriptor of the workspace directory");
 
   return fd;
+}
+
+/* Locked. */
+static gboolean
+sandbox_workspace_open_layers (SandboxWorkspace *self,
+                               int              *lower_fd,
+                               int              *base_fd,
+                               GError          **error)
+{
+  if (self->ended)
+    return sandbox_workspace_fail_ended (error);
+  if (self->session == NULL || sandbox_store_session_get_mode (self->session) != SANDBOX_WORKSPACE_MODE_OVERLAY)
+    return FALSE;
+
+  return sandbox_store_session_open_layers (self->session, lower_fd, base_fd, error);
+}
+
+/**
+ * sandbox_workspace_dup_layers: (skip)
+ * @self: a workspace
+ * @lower_fd: (out): the files of the template
+ * @base_fd: (out): the directory that has `upper` and `work`
+ * @error: return location for an error
+ *
+ * Gets what a workspace is made of that is an overlay over the files of a template.
+ *
+ * The backend mounts it in the sandbox, where nothing may reach either of the two afterwards: the lower one belongs to
+ * other sessions too. Then it hands a descriptor of the overlay to [method@Sandbox.Workspace.take_view]. No two of
+ * them may be mounted at the same time.
+ *
+ * Both descriptors are opened with `O_PATH` and closed on exec; the caller closes them. Their files belong to
+ * [method@Sandbox.Workspace.get_owner], as it is before it is set.
+ *
+ * Returns: whether it is an overlay; %FALSE without an error when it is a plain directory
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_dup_layers (SandboxWorkspace *self,
+                              int              *lower_fd,
+                              int              *base_fd,
+                              GError          **error)
+{
+  gboolean opened = FALSE;
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
+  g_return_val_if_fail (lower_fd != NULL, FALSE);
+  g_return_val_if_fail (base_fd != NULL, FALSE);
+
+  g_mutex_lock (&self->lock);
+  opened = sandbox_workspace_open_layers (self, lower_fd, base_fd, error);
+  g_mutex_unlock (&self->lock);
+
+  return opened;
+}
+
+/**
+ * sandbox_workspace_take_view: (skip)
+ * @self: a workspace that is an overlay
+ * @fd: a descriptor of the directory where it is mounted, which the workspace takes over
+ *
+ * Sets where the files of an overlay are read and changed from now on.
+ *
+ * What is under way goes on with the one that was there before, and a file that is being written then does not come
+ * to its place.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_workspace_take_view (SandboxWorkspace *self,
+                             int               fd)
+{
+  SandboxWorkspaceRoot *old = NULL;
+
+  g_return_if_fail (SANDBOX_IS_WORKSPACE (self));
+  g_return_if_fail (fd >= 0);
+
+  g_mutex_lock (&self->lock);
+  old = self->root;
+  self->root = sandbox_workspace_root_new (fd);
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&old, sandbox_workspace_root_unref);
 }
 
 /**
@@ -480,7 +622,7 @@ sandbox_workspace_check (SandboxWorkspace *self,
 
   g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
 
-  if (fstat (self->fd, &st) < 0)
+  if (fstat (self->directory->fd, &st) < 0)
     {
       sandbox_set_error_from_errno (error, errno, "Cannot look at the workspace directory");
       return FALSE;
@@ -500,7 +642,7 @@ sandbox_workspace_job_read (SandboxWorkspaceJob *self,
                             gpointer            *answer,
                             GError             **error)
 {
-  *answer = sandbox_contained_read (self->workspace->fd, self->path, self->offset, self->max, error);
+  *answer = sandbox_contained_read (self->root->fd, self->path, self->offset, self->max, error);
 
   return *answer != NULL;
 }
@@ -513,7 +655,7 @@ sandbox_workspace_job_write (SandboxWorkspaceJob *self,
   gsize         size;
   gconstpointer data = g_bytes_get_data (self->bytes, &size);
 
-  return sandbox_contained_write (self->workspace->fd, self->path, data, size, self->mode, self->flags, error);
+  return sandbox_contained_write (self->root->fd, self->path, data, size, self->mode, self->flags, error);
 }
 
 /* A guest can fill a directory as fast as we empty it. */
@@ -533,7 +675,7 @@ sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
                               gpointer            *answer,
                               GError             **error)
 {
-  return sandbox_contained_remove (self->workspace->fd, self->path, self->flags,
+  return sandbox_contained_remove (self->root->fd, self->path, self->flags,
                                    sandbox_workspace_job_check, self, error);
 }
 
@@ -571,10 +713,11 @@ sandbox_workspace_job_work (SandboxWorkspaceJob *self,
 {
   gboolean done = FALSE;
 
-  if (!sandbox_workspace_enter (self->workspace, error))
+  self->root = sandbox_workspace_enter (self->workspace, error);
+  if (self->root == NULL)
     return FALSE;
   done = sandbox_workspace_job_work_as_owner (self, answer, error);
-  sandbox_workspace_leave (self->workspace);
+  sandbox_workspace_leave (self->workspace, g_steal_pointer (&self->root));
 
   return done;
 }

@@ -64,6 +64,14 @@ SANDBOX_AVAILABLE_IN_1_0
 int sandbox_workspace_dup_fd (SandboxWorkspace *self,
                               GError          **error);
 SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_dup_layers (SandboxWorkspace *self,
+                                       int              *lower_fd,
+                                       int              *base_fd,
+                                       GError          **error);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_workspace_take_view (SandboxWorkspace *self,
+                                  int               fd);
+SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_workspace_check (SandboxWorkspace *self,
                                   GError          **error);
 

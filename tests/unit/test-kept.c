@@ -1180,31 +1180,33 @@ test_under_way (Kept         *self,
   g_autoptr (SandboxHandle) handle = create_ok (self->backend, NULL, NULL);
   g_autoptr (SandboxState) state = capture (handle);
   g_autoptr (SandboxWorkspace) workspace = g_object_ref (self->kept->workspace);
+  SandboxWorkspaceRoot *root = NULL;
   g_autoptr (SandboxHandle) next = NULL;
   g_autoptr (GError) error = NULL;
 
   g_test_summary ("A change of files that is under way when the session is stopped keeps it until its end, and none begins after");
 
-  g_assert_true (sandbox_workspace_enter (workspace, &error));
-  g_assert_true (sandbox_workspace_enter (workspace, &error));
+  root = sandbox_workspace_enter (workspace, &error);
   g_assert_no_error (error);
+  g_assert_true (sandbox_workspace_enter (workspace, &error) == root);
   stop (handle);
-  g_assert_false (sandbox_workspace_enter (workspace, &error));
+  g_assert_null (sandbox_workspace_enter (workspace, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
   refuse (self->backend, NULL, state, SANDBOX_ERROR_BUSY);
-  sandbox_workspace_leave (workspace);
+  sandbox_workspace_leave (workspace, root);
   refuse (self->backend, NULL, state, SANDBOX_ERROR_BUSY);
-  sandbox_workspace_leave (workspace);
+  sandbox_workspace_leave (workspace, root);
   next = create_ok (self->backend, NULL, state);
 
   /* A delete does not wait for it: what is written goes with the rest. */
   g_set_object (&workspace, self->kept->workspace);
   g_clear_error (&error);
-  g_assert_true (sandbox_workspace_enter (workspace, &error));
+  root = sandbox_workspace_enter (workspace, &error);
+  g_assert_no_error (error);
   stop (next);
   delete (next);
   assert_stored (self, 0, 0);
-  sandbox_workspace_leave (workspace);
+  sandbox_workspace_leave (workspace, root);
 }
 
 /* ---- Modes and progress */

@@ -5,6 +5,7 @@
 #include "sandbox-fork-private.h"
 #include "sandbox-state-private.h"
 #include "sandbox-store-session-private.h"
+#include "sandbox-file-stream-private.h"
 #include "store-fixture.h"
 
 /* Up to so many files are copied. */
@@ -404,6 +405,138 @@ test_mounted (Fixture      *fixture,
   assert_sound (fixture->store, key);
 }
 
+/* A place for a view, of whom the files belong to */
+static char *
+make_place (Fixture    *fixture,
+            const char *name)
+{
+  char *path = g_build_filename (fixture->top, name, NULL);
+
+  g_assert_cmpint (g_mkdir (path, 0755), ==, 0);
+  g_assert_cmpint (chown (path, OWNER, OWNER), ==, 0);
+
+  return path;
+}
+
+static void
+take_view (SandboxWorkspace *workspace,
+           const char       *path)
+{
+  int fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  g_assert_cmpint (fd, >=, 0);
+  sandbox_workspace_take_view (workspace, fd);
+}
+
+static void
+assert_root (SandboxWorkspaceRoot *root,
+             const char           *path)
+{
+  struct stat a, b;
+
+  g_assert_nonnull (root);
+  g_assert_cmpint (fstat (root->fd, &a), ==, 0);
+  g_assert_cmpint (stat (path, &b), ==, 0);
+  g_assert_true (a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+static SandboxWorkspace *
+make_workspace (Fixture             *fixture,
+                const char          *key,
+                SandboxWorkspaceMode mode)
+{
+  g_autoptr (GError) error = NULL;
+  SandboxWorkspace *workspace = sandbox_workspace_new_for_session (make_session (fixture->store, key, mode), fixture->state, &error);
+
+  g_assert_no_error (error);
+
+  return workspace;
+}
+
+static void
+test_view (Fixture      *fixture,
+           gconstpointer unused)
+{
+  Trial trial = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  g_autofree char  *first = make_place (fixture, "first");
+  g_autofree char  *second = make_place (fixture, "second");
+  SandboxWorkspace *workspace = NULL;
+  SandboxWorkspace *plain = NULL;
+  guint             n_descriptors;
+  int               lower = -1;
+  int               base = -1;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("The files of an overlay are where it is mounted: nowhere before that, elsewhere after the next one, but for what is under way; "
+                  "a plain workspace has no layers");
+
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  plain = make_workspace (fixture, sandbox_template_get_key (made), SANDBOX_WORKSPACE_MODE_COPY);
+  g_assert_false (sandbox_workspace_dup_layers (plain, &lower, &base, &error));
+  g_assert_no_error (error);
+  sandbox_workspace_give_up (plain);
+  g_assert_false (sandbox_workspace_dup_layers (plain, &lower, &base, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  g_clear_error (&error);
+  g_assert_finalize_object (plain);
+
+  workspace = make_workspace (fixture, sandbox_template_get_key (made), SANDBOX_WORKSPACE_MODE_OVERLAY);
+  g_assert_true (sandbox_workspace_dup_layers (workspace, &lower, &base, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (faccessat (lower, "d/1", R_OK, 0), ==, 0);
+  g_assert_cmpint (faccessat (base, "upper", R_OK, 0), ==, 0);
+  close (lower);
+  close (base);
+  g_assert_true (sandbox_workspace_check (workspace, &error));
+  g_assert_null (sandbox_workspace_enter (workspace, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  g_clear_error (&error);
+  g_assert_cmpint (sandbox_workspace_dup_fd (workspace, &error), ==, -1);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+  g_clear_error (&error);
+
+  n_descriptors = test_count_descriptors ();
+  take_view (workspace, first);
+  {
+    SandboxWorkspaceRoot *old = sandbox_workspace_enter (workspace, &error);
+    SandboxWorkspaceRoot *new = NULL;
+
+    assert_root (old, first);
+    take_view (workspace, second);
+    assert_root (old, first);
+    new = sandbox_workspace_enter (workspace, &error);
+    assert_root (new, second);
+    sandbox_workspace_leave (workspace, new);
+    g_assert_cmpuint (test_count_descriptors (), ==, n_descriptors + 2);
+    sandbox_workspace_leave (workspace, old);
+    g_assert_cmpuint (test_count_descriptors (), ==, n_descriptors + 1);
+  }
+
+  {
+    SandboxWorkspaceRoot *root = sandbox_workspace_enter (workspace, &error);
+    g_autoptr (GOutputStream) stream = sandbox_file_output_stream_new (workspace, root, "file", &error);
+
+    g_assert_no_error (error);
+    sandbox_workspace_leave (workspace, root);
+    g_assert_cmpint (g_output_stream_write (stream, "text", 4, NULL, &error), ==, 4);
+    take_view (workspace, first);
+    g_assert_false (g_output_stream_close (stream, NULL, &error));
+    g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+    g_clear_error (&error);
+  }
+  g_assert_cmpuint (test_count_entries (first), ==, 0);
+  g_assert_cmpuint (test_count_entries (second), ==, 0);
+
+  /* Whoever has the session next mounts it again. */
+  sandbox_workspace_give_up (workspace);
+  g_assert_null (sandbox_workspace_enter (workspace, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  g_clear_error (&error);
+  g_assert_cmpuint (test_count_descriptors (), <, n_descriptors);
+  g_assert_finalize_object (workspace);
+}
+
 #define ADD(name, data, function) \
  g_test_add ("/store-overlay/" name, Fixture, data, fixture_set_up, function, fixture_tear_down)
 
@@ -418,6 +551,7 @@ main (int    argc,
   ADD ("in-use", NULL, test_in_use);
   ADD ("meanwhile", NULL, test_meanwhile);
   ADD ("mounted", NULL, test_mounted);
+  ADD ("view", NULL, test_view);
 
   return g_test_run ();
 }
