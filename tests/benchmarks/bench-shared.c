@@ -229,6 +229,15 @@ bench_new_backend (BenchMode   mode,
   return g_steal_pointer (&backend);
 }
 
+/* As for a program that sets nothing */
+SandboxBackend *
+bench_new_default_backend (const char *state)
+{
+  SandboxBackend *backend = bench_new_backend (BENCH_ARMED, state);
+
+  return backend != NULL ? backend : bench_new_backend (BENCH_ONE_BWRAP, state);
+}
+
 double
 bench_run_true (SandboxSession *session)
 {

@@ -26,6 +26,7 @@ void            bench_remove (const char *path);
 double          bench_spawn_true (void);
 SandboxBackend *bench_new_backend (BenchMode   mode,
                                    const char *state);
+SandboxBackend *bench_new_default_backend (const char *state);
 double          bench_run_true (SandboxSession *session);
 BenchBare      *bench_bare_new (const char *workspace);
 double          bench_bare_run (BenchBare *self);
