@@ -62,6 +62,8 @@ G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX)
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES == SANDBOX_AGENT_N_RULES_MAX);
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE == SANDBOX_AGENT_RULES_SIZE_MAX);
 /* One spelling on both sides */
+G_STATIC_ASSERT (__builtin_strcmp (SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER, SANDBOX_AGENT_OVERLAY_LOWER) == 0);
+G_STATIC_ASSERT (__builtin_strcmp (SANDBOX_AGENT_CHANNEL_OVERLAY_BASE, SANDBOX_AGENT_OVERLAY_BASE) == 0);
 G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_LIST == (int) SANDBOX_AGENT_RULE_LIST);
 G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_READ == (int) SANDBOX_AGENT_RULE_READ);
 G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_PROC == (int) SANDBOX_AGENT_RULE_PROC);
@@ -71,9 +73,9 @@ G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_OPTIONAL == (int) SANDBOX_AGENT_RULE_OPTIO
 
 typedef struct
 {
-  char    *target;
-  int      fd; /* -1 for what is in the workspace already */
-  gboolean read_only;
+  char   *target;
+  guint32 flags;
+  int     fds[2]; /* -1: none */
 } SandboxAgentChannelMount;
 
 typedef struct
@@ -96,7 +98,8 @@ sandbox_agent_channel_clear_mount (gpointer data)
   SandboxAgentChannelMount *mount = data;
 
   g_free (mount->target);
-  sandbox_clear_fd (&mount->fd);
+  for (guint i = 0; i < G_N_ELEMENTS (mount->fds); i++)
+    sandbox_clear_fd (&mount->fds[i]);
 }
 
 G_DEFINE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, G_TYPE_OBJECT)
@@ -298,13 +301,49 @@ sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
                                   int                  mount_fd,
                                   gboolean             read_only)
 {
-  SandboxAgentChannelMount mount = { NULL, mount_fd, read_only };
+  SandboxAgentChannelMount mount = { NULL, read_only ? SANDBOX_AGENT_MOUNT_READ_ONLY : 0, { mount_fd, -1 } };
 
   g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
   g_return_if_fail (target != NULL && target[0] == '/');
   g_return_if_fail (mount_fd >= 0);
   g_return_if_fail (self->mounts->len < SANDBOX_AGENT_CHANNEL_MAX_MOUNTS);
 
+  mount.target = g_strdup (target);
+  g_array_append_val (self->mounts, mount);
+}
+
+/**
+ * sandbox_agent_channel_take_overlay:
+ * @self: a channel
+ * @target: where, an absolute path of a directory in the guest
+ * @lower_fd: a detached mount of the directory whose files are seen, which the channel takes over; or -1
+ * @base_fd: a detached mount of the directory that has `upper` and `work`, which the channel takes over; or -1
+ *
+ * Adds an overlay that the agent mounts before any command runs, after the mounts that were added before it. Nothing in
+ * the sandbox reaches what it is made of afterwards.
+ *
+ * Where the two are -1, what builds the sandbox has put them at %SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER and
+ * %SANDBOX_AGENT_CHANNEL_OVERLAY_BASE in the guest.
+ *
+ * There is at most one. It counts as a mount, see [method@Sandbox.AgentChannel.take_mount].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_take_overlay (SandboxAgentChannel *self,
+                                    const char          *target,
+                                    int                  lower_fd,
+                                    int                  base_fd)
+{
+  SandboxAgentChannelMount mount = { NULL, SANDBOX_AGENT_MOUNT_OVERLAY, { lower_fd, base_fd } };
+
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (target != NULL && target[0] == '/');
+  g_return_if_fail ((lower_fd >= 0) == (base_fd >= 0));
+  g_return_if_fail (self->mounts->len < SANDBOX_AGENT_CHANNEL_MAX_MOUNTS);
+
+  if (lower_fd < 0)
+    mount.flags |= SANDBOX_AGENT_MOUNT_BOUND;
   mount.target = g_strdup (target);
   g_array_append_val (self->mounts, mount);
 }
@@ -380,7 +419,7 @@ void
 sandbox_agent_channel_protect (SandboxAgentChannel *self,
                                const char          *target)
 {
-  SandboxAgentChannelMount mount = { NULL, -1, TRUE };
+  SandboxAgentChannelMount mount = { NULL, SANDBOX_AGENT_MOUNT_READ_ONLY | SANDBOX_AGENT_MOUNT_IN_PLACE, { -1, -1 } };
 
   g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
   g_return_if_fail (target != NULL && target[0] == '/');
@@ -541,10 +580,10 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
       const SandboxAgentChannelMount *mount = &g_array_index (self->mounts, SandboxAgentChannelMount, i);
 
       packet.setup.mounts[i].target = mount->target;
-      packet.setup.mounts[i].flags = (mount->read_only ? SANDBOX_AGENT_MOUNT_READ_ONLY : 0) |
-                                     (mount->fd < 0 ? SANDBOX_AGENT_MOUNT_IN_PLACE : 0);
-      if (mount->fd >= 0)
-        packet.fds[packet.n_fds++] = mount->fd;
+      packet.setup.mounts[i].flags = mount->flags;
+      for (guint j = 0; j < G_N_ELEMENTS (mount->fds); j++)
+        if (mount->fds[j] >= 0)
+          packet.fds[packet.n_fds++] = mount->fds[j];
     }
   packet.setup.n_rules = self->rules->len;
   for (guint i = 0; i < self->rules->len; i++)

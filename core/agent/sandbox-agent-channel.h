@@ -91,6 +91,24 @@ typedef enum /*< flags >*/
  */
 #define SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE 32768
 
+/**
+ * SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER:
+ *
+ * Where an agent finds the directory whose files an overlay shows, when it gets no descriptor of it.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER "/run/sandbox-lower"
+
+/**
+ * SANDBOX_AGENT_CHANNEL_OVERLAY_BASE:
+ *
+ * Where an agent finds the directory that has `upper` and `work`, when it gets no descriptor of it.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_OVERLAY_BASE "/run/sandbox-base"
+
 #define SANDBOX_TYPE_AGENT_CHANNEL (sandbox_agent_channel_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
 G_DECLARE_FINAL_TYPE (SandboxAgentChannel, sandbox_agent_channel, SANDBOX, AGENT_CHANNEL, GObject)
@@ -109,6 +127,11 @@ void sandbox_agent_channel_take_mount (SandboxAgentChannel *self,
                                        const char          *target,
                                        int                  mount_fd,
                                        gboolean             read_only);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_take_overlay (SandboxAgentChannel *self,
+                                         const char          *target,
+                                         int                  lower_fd,
+                                         int                  base_fd);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_protect (SandboxAgentChannel *self,
                                     const char          *target);
