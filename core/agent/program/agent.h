@@ -104,6 +104,9 @@ bool agent_parse_number (const char *text,
                          long        minimum,
                          long        maximum,
                          long       *number);
+/* has memory there before it is needed; what is in it is lost */
+void agent_touch (void  *memory,
+                  size_t size);
 void agent_format_number (uint64_t number,
                           char     text[AGENT_NUMBER_SIZE]);
 

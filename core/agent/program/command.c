@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,14 +24,22 @@ static const SandboxAgentLimit command_limits[] = {
 
 static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
 
-/* How far the child has come. It is in shared memory, so it says where the child was even if it was killed there; exec
- * takes it out of the guest's reach. */
-static volatile SandboxAgentFailed *command_report;
+/* The child shares the memory of process 1 until it executes the program, so starting it copies nothing. Meanwhile process 1
+ * touches nothing of this; what the child says here is there even if it was killed, and exec takes it out of the guest's reach. */
+static volatile SandboxAgentFailed command_report;
+static char                        command_stack[32768] __attribute__ ((aligned (16)));
+
+typedef struct
+{
+  const AgentSession *session;
+  SandboxAgentExec    exec; /* its pointers lead into the packet, which is kept until the command runs */
+  int                 fds[3];
+} CommandStart;
 
 static void __attribute__ ((noreturn))
 command_fail (int error)
 {
-  command_report->error = error;
+  command_report.error = error;
   _exit (AGENT_EXIT_FAILURE);
 }
 
@@ -161,66 +171,65 @@ command_open_directory (int         workspace_fd,
   return fd;
 }
 
-static void __attribute__ ((noreturn))
-command_child (const AgentSession     *session,
-               const SandboxAgentExec *exec,
-               const int               fds[3],
-               char                  **argv,
-               char                  **envp)
+static int
+command_child (void *data)
 {
-  uint32_t resource;
-  int      cwd_fd, error;
+  const CommandStart     *start = data;
+  const AgentSession     *session = start->session;
+  const SandboxAgentExec *exec = &start->exec;
+  uint32_t                resource;
+  int                     cwd_fd, error;
 
   /* the dispositions are the agent's: all default */
   if (setsid () < 0 || !agent_set_signal_mask (0))
     command_fail (errno);
   umask (022);
 
-  command_report->step = SANDBOX_AGENT_STEP_DESCRIPTORS;
+  command_report.step = SANDBOX_AGENT_STEP_DESCRIPTORS;
   for (int i = 0; i < 3; i++)
     {
-      command_report->detail = (uint32_t) i;
-      if (dup2 (fds[i], i) < 0)
+      command_report.detail = (uint32_t) i;
+      if (dup2 (start->fds[i], i) < 0)
         command_fail (errno);
     }
   if (syscall (SYS_close_range, 3, UINT_MAX, AGENT_CLOSE_RANGE_CLOEXEC) < 0)
     command_fail (errno);
-  command_report->detail = 0;
+  command_report.detail = 0;
 
-  command_report->step = SANDBOX_AGENT_STEP_CHDIR;
+  command_report.step = SANDBOX_AGENT_STEP_CHDIR;
   cwd_fd = command_open_directory (session->workspace_fd, exec->cwd);
   if (cwd_fd < 0 || fchdir (cwd_fd) < 0)
     command_fail (errno);
 
   /* from here on no descriptor is needed, so any limit will do */
-  command_report->step = SANDBOX_AGENT_STEP_RLIMIT;
+  command_report.step = SANDBOX_AGENT_STEP_RLIMIT;
   for (uint32_t i = 0; i < exec->n_limits; i++)
     {
-      command_report->detail = exec->limits[i].resource;
+      command_report.detail = exec->limits[i].resource;
       if (!command_limit (exec->limits[i].resource, exec->limits[i].value))
         command_fail (errno);
     }
   if (!session->is_held && !agent_command_limit (&resource))
     {
-      command_report->detail = resource;
+      command_report.detail = resource;
       command_fail (errno);
     }
-  command_report->detail = 0;
+  command_report.detail = 0;
 
-  command_report->step = SANDBOX_AGENT_STEP_LANDLOCK;
+  command_report.step = SANDBOX_AGENT_STEP_LANDLOCK;
   if (!session->is_held && !agent_rules_enforce (session->ruleset_fd))
     command_fail (errno);
-  command_report->step = SANDBOX_AGENT_STEP_SECCOMP;
+  command_report.step = SANDBOX_AGENT_STEP_SECCOMP;
   if (!session->is_filtered && !agent_filter_enforce (&session->filter))
     command_fail (errno);
 
-  command_report->step = SANDBOX_AGENT_STEP_EXEC;
-  error = command_exec (argv, envp);
+  command_report.step = SANDBOX_AGENT_STEP_EXEC;
+  error = command_exec (command_strings, command_strings + exec->argc + 1);
   if (error == ENOENT || error == ENOTDIR)
-    command_report->step = SANDBOX_AGENT_STEP_EXEC_NOT_FOUND;
+    command_report.step = SANDBOX_AGENT_STEP_EXEC_NOT_FOUND;
   else if (error == ELIBBAD)
     {
-      command_report->step = SANDBOX_AGENT_STEP_EXEC_INTERPRETER;
+      command_report.step = SANDBOX_AGENT_STEP_EXEC_INTERPRETER;
       error = ENOENT;
     }
   command_fail (error);
@@ -256,10 +265,10 @@ agent_command_prepare (AgentCommand *self)
 {
   int report[2];
 
-  command_report = mmap (NULL, sizeof *command_report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (command_report == MAP_FAILED || pipe2 (report, O_CLOEXEC) < 0)
+  agent_touch (command_strings, 4096);
+  agent_touch (command_stack + sizeof command_stack - 8192, 8192);
+  if (pipe2 (report, O_CLOEXEC) < 0)
     return false;
-  command_report->step = SANDBOX_AGENT_STEP_FORK;
   self->report_fd = report[0];
   self->child_fd = report[1];
   return true;
@@ -271,16 +280,18 @@ agent_command_start (AgentCommand             *self,
                      const SandboxAgentPacket *packet,
                      SandboxAgentFailed       *failed)
 {
-  const SandboxAgentExec *exec = &packet->exec;
+  static CommandStart start;
 
   if (!command_read_strings (packet))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_STRINGS, errno, 0 };
       return false;
     }
-  self->leader = fork ();
-  if (self->leader == 0)
-    command_child (session, exec, packet->fds, command_strings, command_strings + exec->argc + 1);
+  start.session = session;
+  start.exec = packet->exec;
+  memcpy (start.fds, packet->fds, sizeof start.fds);
+  command_report.step = SANDBOX_AGENT_STEP_FORK;
+  self->leader = clone (command_child, command_stack + sizeof command_stack, CLONE_VM | SIGCHLD, &start);
   if (self->leader < 0)
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
@@ -296,7 +307,7 @@ agent_command_has_started (AgentCommand       *self,
 {
   close (self->report_fd);
   self->report_fd = -1;
-  *failed = *command_report;
+  *failed = command_report;
   if (failed->error == 0 && failed->step == SANDBOX_AGENT_STEP_EXEC)
     return true;
   if (failed->error == 0)

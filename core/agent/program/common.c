@@ -94,6 +94,16 @@ agent_parse_number (const char *text,
 }
 
 void
+agent_touch (void  *memory,
+             size_t size)
+{
+  volatile char *bytes = memory;
+
+  for (size_t i = 0; i < size; i += 4096)
+    bytes[i] = 0;
+}
+
+void
 agent_format_number (uint64_t number,
                      char     text[AGENT_NUMBER_SIZE])
 {

@@ -53,9 +53,10 @@ typedef struct
   bool          deadline_passed;
 } Init;
 
-/* SETUP is kept: slots are made from it. */
-static char init_setup_packet[SANDBOX_AGENT_PACKET_MAX];
+/* EXEC is received in the first one, what comes before and after it in the other: slots are made from SETUP, and a child reads in
+ * EXEC while a packet may come. */
 static char init_packet[SANDBOX_AGENT_PACKET_MAX];
+static char init_other_packet[SANDBOX_AGENT_PACKET_MAX];
 static char init_answer[256];
 
 static void
@@ -136,6 +137,7 @@ init_exec (Init               *self,
     init_fail (self, &failed);
   sandbox_agent_packet_close_fds (packet);
   self->deadline_us = packet->exec.deadline_us;
+  self->packet = init_other_packet; /* the child still reads in this one */
   self->polls[POLL_REPORT].fd = self->command.report_fd;
   self->phase = INIT_STARTING;
 }
@@ -187,8 +189,8 @@ init_reap (Init *self)
 
   /* before waiting, so that a child that ends meanwhile wakes us again */
   if (self->polls[POLL_CHILDREN].revents != 0)
-    while (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) > 0)
-      ;
+    if (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) < 0 && errno != EAGAIN)
+      _exit (AGENT_EXIT_FAILURE);
   if (self->phase != INIT_RUNNING)
     return false;
   for (int i = 0; i < REAPED_PER_TURN; i++)
@@ -296,6 +298,7 @@ agent_init_command (const AgentSession *session,
   self.session = *session;
   self.packet = init_packet;
   self.phase = INIT_EXPECTS_EXEC;
+  agent_touch (init_packet, 8192);
   init_watch (&self, socket_fd);
   if (!agent_command_prepare (&self.command))
     init_fail (&self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
@@ -317,7 +320,7 @@ agent_init (int    argc,
     _exit (AGENT_EXIT_FAILURE);
   self.session.workspace_fd = -1;
   self.session.ruleset_fd = -1;
-  self.packet = init_setup_packet;
+  self.packet = init_other_packet;
   init_watch (&self, (int) socket_fd);
   init_hello (&self);
   init_loop (&self);
