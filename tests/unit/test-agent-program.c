@@ -2121,8 +2121,12 @@ static void
 test_slot_ends (Fixture      *fixture,
                 gconstpointer unused)
 {
-  const int codes[] = { 0, 1, 255 };
-  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  const int                     codes[] = { 0, 1, 255 };
+  static const SandboxAgentRule rules[] = {
+    { "/", SANDBOX_AGENT_RULE_READ }, { "/dev", SANDBOX_AGENT_RULE_DEVICE }, { NULL, 0 }
+  };
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .rules = rules });
+  g_autoptr (Sandbox) signaled = slot_new (session);
   g_autoptr (Sandbox) late = NULL;
   g_autoptr (Sandbox) lost = NULL;
   g_autoptr (Sandbox) limited = NULL;
@@ -2136,6 +2140,14 @@ test_slot_ends (Fixture      *fixture,
       g_assert_true (slot->exited);
       g_assert_cmpint (WEXITSTATUS (slot->end.wait_status), ==, codes[i]);
     }
+  /* EXEC that waits for the slot to be armed; signals go where rules let commands send none */
+  slot_exec (signaled, &(Options){ .script = "trap 'echo got; exit 3' TERM; echo up; while :; do sleep 0.01; done" });
+  sandbox_wait_for_output (signaled, "up");
+  sandbox_serve (signaled, &signaled->started);
+  sandbox_send (signaled, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_SIGNAL, .signal = { SIGTERM } });
+  sandbox_serve (signaled, NULL);
+  g_assert_cmpstr (signaled->output->str, ==, "up\ngot\n");
+  g_assert_cmpint (WEXITSTATUS (signaled->end.wait_status), ==, 3);
   late = slot_run (session, &(Options){ .script = "sleep 1000 & wait", .deadline_us = 100000 });
   g_assert_true (late->exited);
   g_assert_cmpuint (late->end.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
@@ -2203,8 +2215,10 @@ assert_session_ends_by (Fixture                  *fixture,
   sandbox_wait_for_output (slot, "up");
   if (packet != NULL)
     sandbox_send (session, packet);
-  else
+  else if (size > 0)
     g_assert_cmpint (send (session->socket_fd, bytes, size, MSG_NOSIGNAL), ==, size);
+  else
+    g_assert_cmpint (shutdown (session->socket_fd, SHUT_RDWR), ==, 0);
   sandbox_finish (session);
   g_assert_true (is_readable (slot->pidfd, PATIENCE_MS));
   sandbox_serve (slot, NULL);
@@ -2224,7 +2238,8 @@ test_session_garbage (Fixture      *fixture,
   SandboxAgentPacket arm = { .type = SANDBOX_AGENT_ARM, .n_fds = 1, .fds = { null_fd } };
   g_autofree char   *big = g_malloc0 (4096);
 
-  g_test_summary ("A packet that is malformed or out of order on the session's socket ends it, with all slots");
+  g_test_summary ("The end of the session's socket, and a packet there that is malformed or out of order, end it with all slots");
+  assert_session_ends_by (fixture, NULL, 0, NULL);
   assert_session_ends_by (fixture, "garbage", 7, NULL);
   assert_session_ends_by (fixture, big, 4096, NULL);
   assert_session_ends_by (fixture, NULL, 0, &exec);

@@ -115,26 +115,6 @@ mount_new_overlay_from (int       target_fd,
   return overlay_fd;
 }
 
-/* What bwrap has bound there is to be reached no more. */
-static bool
-mount_hide (const char *directory)
-{
-  static const char *const options[] = { "mode", "0", NULL };
-  int                      directory_fd, mount_fd;
-  bool                     good;
-
-  if (umount2 (directory, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-    return true;
-  /* locked, because bwrap has made a user namespace within another */
-  if (errno != EINVAL || (directory_fd = agent_open_path (AT_FDCWD, directory, 0)) < 0)
-    return false;
-  mount_fd = mount_new ("tmpfs", options, AGENT_MOUNT_ATTR_RDONLY);
-  good = mount_fd >= 0 && mount_move (mount_fd, directory_fd, "");
-  mount_close (mount_fd);
-  mount_close (directory_fd);
-  return good;
-}
-
 bool
 agent_mount_overlay (const SandboxAgentMount *mount,
                      const int                fds[2])
@@ -147,7 +127,7 @@ agent_mount_overlay (const SandboxAgentMount *mount,
   if (target_fd >= 0)
     overlay_fd = bound ? mount_new_overlay (SANDBOX_AGENT_OVERLAY_LOWER, SANDBOX_AGENT_OVERLAY_BASE "/upper", SANDBOX_AGENT_OVERLAY_BASE "/work")
                        : mount_new_overlay_from (target_fd, fds);
-  good = overlay_fd >= 0 && (!bound || (mount_hide (SANDBOX_AGENT_OVERLAY_LOWER) && mount_hide (SANDBOX_AGENT_OVERLAY_BASE))) &&
+  good = overlay_fd >= 0 && (!bound || (umount2 (SANDBOX_AGENT_OVERLAY_LOWER, MNT_DETACH) == 0 && umount2 (SANDBOX_AGENT_OVERLAY_BASE, MNT_DETACH) == 0)) &&
          mount_move (overlay_fd, target_fd, "");
   mount_close (overlay_fd);
   mount_close (target_fd);
