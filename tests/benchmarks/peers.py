@@ -5,6 +5,9 @@
 Times what is installed and names what is not. Nothing is installed for it; sandbox-runtime is looked for in the folder
 that SANDBOX_BENCH_NODE_MODULES names, with the node of the npm package "node" if that is there too.
 
+crun and podman refuse hybrid control groups. Where a host has them, they need a mount namespace of their own:
+unshare -m sh -c 'umount -R /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec ./dev bench --peers'
+
 All of them have the network off, and take turns, as does a plain process, which the ratios refer to.
 """
 
@@ -21,7 +24,7 @@ from pathlib import Path
 TRUE = '/usr/bin/true'
 # Some take a tenth of a second and more for each.
 MAX_SECONDS = 20
-ENVIRONMENT = {'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C.UTF-8'}
+ENVIRONMENT = {'PATH': os.environ.get('PATH', os.defpath) + ':/usr/sbin:/sbin', 'LC_ALL': 'C.UTF-8', 'HOME': str(Path.home())}
 NODE_TIMER = '''
 import { spawn } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
@@ -104,25 +107,27 @@ def argv_crun(top):
     return [crun, '--root', str(top / 'crun-state'), '--cgroup-manager', 'disabled', 'run', '--bundle', str(bundle), f'bench-{os.getpid()}']
 
 
+def podman(top):
+    """The program and where it keeps what it makes; the names are short, as it takes no long ones."""
+    return [need('podman'), '--root', str(top / 's'), '--runroot', str(top / 'r'), '--runtime', need('crun')]
+
+
 def podman_options(top):
     return ['--network', 'none', '--cgroups', 'disabled', '--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024', '-v', '/usr:/usr:ro',
             '--rootfs', str(make_root(top))]
 
 
 def argv_podman_run(top):
-    return [need('podman'), '--root', str(top / 'podman'), '--runroot', str(top / 'podman-run'), 'run', '--rm', *podman_options(top), TRUE]
+    return [*podman(top), 'run', '--rm', *podman_options(top), TRUE]
 
 
 def argv_podman_exec(top):
-    podman = [need('podman'), '--root', str(top / 'podman'), '--runroot', str(top / 'podman-run')]
-    subprocess.run([*podman, 'run', '--detach', '--name', 'bench', *podman_options(top), '/usr/bin/sleep', 'infinity'],
-                   env=ENVIRONMENT, check=True, capture_output=True)
-    return [*podman, 'exec', 'bench', TRUE]
+    run([*podman(top), 'run', '--detach', '--name', 'bench', *podman_options(top), '/usr/bin/sleep', 'infinity'])
+    return [*podman(top), 'exec', 'bench', TRUE]
 
 
 def end_podman(top):
-    subprocess.run([need('podman'), '--root', str(top / 'podman'), '--runroot', str(top / 'podman-run'), 'rm', '--force', '--time', '0', 'bench'],
-                   env=ENVIRONMENT, check=False, capture_output=True)
+    subprocess.run([*podman(top), 'rm', '--force', '--time', '0', 'bench'], env=ENVIRONMENT, check=False, capture_output=True)
 
 
 def argv_firejail(top):
@@ -152,7 +157,7 @@ def run(argv):
     begin = time.monotonic_ns()
     actions = [(os.POSIX_SPAWN_OPEN, 0, '/dev/null', os.O_RDONLY, 0)]
     actions += [(os.POSIX_SPAWN_DUP2, pipes[i][1], i + 1) for i in range(2)]
-    pid = os.posix_spawn(argv[0], argv, ENVIRONMENT | {'HOME': str(Path.home())}, file_actions=actions)
+    pid = os.posix_spawn(argv[0], argv, ENVIRONMENT, file_actions=actions)
     words = b''
     for read_end, write_end in pipes:
         os.close(write_end)
@@ -176,7 +181,7 @@ def time_runtime(top, rounds):
     node = str(own) if own.exists() else need('node')
     script = top / 'timer.mjs'
     script.write_text(NODE_TIMER)
-    done = subprocess.run([node, str(script), str(entry), str(rounds)], cwd=top, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([node, str(script), str(entry), str(rounds)], cwd=top, env=ENVIRONMENT, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode != 0:
         raise OSError(f'sandbox-runtime: {done.stderr.strip()[-300:]}')
     return json.loads(done.stdout.splitlines()[-1])
@@ -197,12 +202,14 @@ def measure(top, rounds):
             absent[name] = f'failed: {why}'
         else:
             commands[name], times[name] = argv, []
-    for _ in range(rounds):
-        for name, argv in commands.items():
-            if sum(times[name]) < MAX_SECONDS * 1e6:
-                times[name].append(run(argv))
-    if 'peer-podman-exec' in commands:
-        end_podman(top / 'peer-podman-exec')
+    try:
+        for _ in range(rounds):
+            for name, argv in commands.items():
+                if sum(times[name]) < MAX_SECONDS * 1e6:
+                    times[name].append(run(argv))
+    finally:
+        if (top / 'peer-podman-exec' / 'root').exists():
+            end_podman(top / 'peer-podman-exec')
     try:
         times['peer-sandbox-runtime'] = time_runtime(top, rounds)
     except Absent as why:
@@ -216,6 +223,24 @@ def percentile(times, percent):
     return sorted(times)[(len(times) - 1) * percent // 100]
 
 
+def remove(top):
+    """Nothing is removed recursively before no mount is left in there: podman binds its store to itself."""
+    def mounts():
+        lines = Path('/proc/self/mountinfo').read_text().splitlines()
+        return [path for path in (line.split()[4] for line in lines) if path.startswith(f'{top}/')]
+
+    # What podman starts to clean up after a container may still be at work.
+    for _ in range(20):
+        for path in sorted(mounts(), reverse=True):
+            subprocess.run(['umount', path], check=False)
+        if not mounts():
+            shutil.rmtree(top, ignore_errors=True)
+        if not top.exists():
+            return
+        time.sleep(0.25)
+    print(f'peers.py: {top} could not be removed', file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--json', action='store_true')
@@ -224,8 +249,11 @@ def main():
     if arguments.rounds < 1:
         parser.error('--rounds takes a number above 0')
 
-    with tempfile.TemporaryDirectory(prefix='sandbox-bench-') as top:
-        times, absent = measure(Path(top), arguments.rounds)
+    top = Path(tempfile.mkdtemp(prefix='peers-'))
+    try:
+        times, absent = measure(top, arguments.rounds)
+    finally:
+        remove(top)
     plain = percentile(times['posix_spawn'], 50)
     rows = [{'name': name, 'baseline': None if name == 'posix_spawn' else 'posix_spawn',
              'ratio': None if name == 'posix_spawn' else round(percentile(row, 50) / plain, 3),
