@@ -93,6 +93,18 @@ sandbox_backend_real_get_storage (SandboxBackend *self,
   return FALSE;
 }
 
+static gboolean
+sandbox_backend_real_try_overlay (SandboxBackend *self,
+                                  int             lower_fd,
+                                  int             base_fd,
+                                  GError        **error)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+               "%s mounts no overlays", G_OBJECT_TYPE_NAME (self));
+
+  return FALSE;
+}
+
 static void
 sandbox_backend_get_property (GObject    *object,
                               guint       prop_id,
@@ -167,6 +179,7 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
   klass->create_driver = sandbox_backend_real_create_driver;
   klass->plan = sandbox_backend_real_plan;
   klass->get_storage = sandbox_backend_real_get_storage;
+  klass->try_overlay = sandbox_backend_real_try_overlay;
 
   /**
    * SandboxBackend:name: (getter get_name)

@@ -29,6 +29,7 @@ G_DECLARE_DERIVABLE_TYPE (SandboxBackend, sandbox_backend, SANDBOX, BACKEND, GOb
  * @create_driver: makes one sandbox
  * @plan: tells what would be started
  * @get_storage: tells whether the library keeps the files of sessions for this backend
+ * @try_overlay: tries whether its sandboxes can show the files of a template through an overlay
  *
  * What a backend does. See [iface@Sandbox.Driver] for the manner of these functions.
  *
@@ -120,8 +121,32 @@ struct _SandboxBackendClass
                            guint          *uid,
                            guint          *gid);
 
+  /**
+   * SandboxBackendClass::try_overlay: (skip)
+   * @self: a backend
+   * @lower_fd: a directory as that of a template
+   * @base_fd: a directory with an empty `upper` and `work`, as that of a session
+   * @error: return location for an error
+   *
+   * Tries whether sandboxes of this backend can have a workspace that is an overlay, by mounting one of these two.
+   *
+   * Then sessions may be made of which [method@Sandbox.Workspace.dup_layers] gives the like. All of them are on one file
+   * system, so one answer is for all. It is called in any thread, and may block.
+   *
+   * Without this function the answer is %SANDBOX_ERROR_NOT_SUPPORTED.
+   *
+   * Returns: whether they can, or %FALSE with an error: %SANDBOX_ERROR_NOT_SUPPORTED when they never will, with the
+   *   reason
+   *
+   * Since: 1.0
+   */
+  gboolean (*try_overlay) (SandboxBackend *self,
+                           int             lower_fd,
+                           int             base_fd,
+                           GError        **error);
+
   /*< private >*/
-  gpointer _reserved[11];
+  gpointer _reserved[10];
 };
 
 SANDBOX_AVAILABLE_IN_1_0

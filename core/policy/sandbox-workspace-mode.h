@@ -22,6 +22,11 @@ G_BEGIN_DECLS
  *
  * In no mode can a session change its template.
  *
+ * An overlay is the cheapest for a template of many files, and chosen for more than 20 where the backend can mount one.
+ * Programs notice it: a directory of the template cannot be renamed (`EXDEV`, so `mv` copies it), a file that was open for
+ * reading when it was first changed still reads as it was, and hard links of the template's files part when they are
+ * changed. Its files can be read and changed by the host once the sandbox of the session has been started.
+ *
  * Since: 1.0
  */
 typedef enum

@@ -444,7 +444,8 @@ sandbox_storage_delete_template (SandboxStorageCall *call,
  *
  * Removes a stored template. It is no error when there is none.
  *
- * Sessions that were made from it stay as they are. Fails with %SANDBOX_ERROR_INVALID for what is no key, and with
+ * Sessions that have files of their own stay as they are. As long as there is one that is an overlay over the template, in
+ * use or not, or one is being made, it is %SANDBOX_ERROR_BUSY. Fails with %SANDBOX_ERROR_INVALID for what is no key, and with
  * %SANDBOX_ERROR_NOT_SUPPORTED when nothing is kept for this backend. A template whose removal was cancelled, or failed
  * half-way, is gone too.
  *

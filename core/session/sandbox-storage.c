@@ -127,6 +127,17 @@ sandbox_storage_get (SandboxBackend *backend)
   return self;
 }
 
+static gboolean
+sandbox_storage_try_overlay_cb (int      lower,
+                                int      base,
+                                gpointer data,
+                                GError **error)
+{
+  SandboxBackend *backend = data;
+
+  return SANDBOX_BACKEND_GET_CLASS (backend)->try_overlay (backend, lower, base, error);
+}
+
 SandboxStore *
 sandbox_storage_open (SandboxBackend *backend,
                       guint           uid,
@@ -140,8 +151,13 @@ sandbox_storage_open (SandboxBackend *backend,
   /* Who comes meanwhile waits, as nothing can be done without it. */
   g_mutex_lock (&self->lock);
   if (self->store == NULL)
-    self->store = sandbox_store_new (sandbox_backend_get_state_directory (backend), sandbox_backend_get_name (backend),
-                                     uid, gid, sandbox_storage_check, cancellable, error);
+    {
+      self->store = sandbox_store_new (sandbox_backend_get_state_directory (backend), sandbox_backend_get_name (backend),
+                                       uid, gid, sandbox_storage_check, cancellable, error);
+      /* Sessions are made for the backend alone, and so while it lives. */
+      if (self->store != NULL)
+        sandbox_store_set_overlay (self->store, sandbox_storage_try_overlay_cb, backend);
+    }
   if (self->store != NULL)
     store = sandbox_store_ref (self->store);
   g_mutex_unlock (&self->lock);
@@ -160,6 +176,55 @@ struct _SandboxKeptSession
   gboolean             is_new;
 };
 
+/* What changes nothing needs no overlay, which cannot be mounted without being changed. */
+static gboolean
+sandbox_kept_session_is_read_only (SandboxCreateOptions *options)
+{
+  SandboxProfile *profile = sandbox_create_options_get_profile (options);
+
+  return profile != NULL && sandbox_profile_get_workspace_read_only (profile);
+}
+
+static SandboxStoreSession *
+sandbox_kept_session_make (SandboxStore         *store,
+                           SandboxCreateOptions *options,
+                           SandboxWorkspaceMode  mode,
+                           GCancellable         *cancellable,
+                           GError              **error)
+{
+  return sandbox_store_session_new (store, sandbox_create_options_get_template_key (options), mode,
+                                    sandbox_create_options_get_labels (options), sandbox_storage_check, cancellable, error);
+}
+
+/* In the mode that is asked for, without one that its profile has no use for. */
+static SandboxStoreSession *
+sandbox_kept_session_make_as_asked (SandboxStore         *store,
+                                    SandboxCreateOptions *options,
+                                    GCancellable         *cancellable,
+                                    GError              **error)
+{
+  const SandboxWorkspaceMode mode = sandbox_create_options_get_workspace_mode (options);
+  SandboxStoreSession       *session = NULL;
+  g_autoptr (GError) failure = NULL;
+
+  if (!sandbox_kept_session_is_read_only (options) || (mode != SANDBOX_WORKSPACE_MODE_AUTO && mode != SANDBOX_WORKSPACE_MODE_OVERLAY))
+    return sandbox_kept_session_make (store, options, mode, cancellable, error);
+
+  if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                           "The workspace mode overlay cannot be had: the profile has a workspace that is read-only");
+      return NULL;
+    }
+  session = sandbox_kept_session_make (store, options, SANDBOX_WORKSPACE_MODE_REFLINK, cancellable, &failure);
+  if (g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED))
+    session = sandbox_kept_session_make (store, options, SANDBOX_WORKSPACE_MODE_COPY, cancellable, error);
+  else if (failure != NULL)
+    g_propagate_error (error, g_steal_pointer (&failure));
+
+  return session;
+}
+
 SandboxKeptSession *
 sandbox_kept_session_new (SandboxStore         *store,
                           SandboxCreateOptions *options,
@@ -174,10 +239,7 @@ sandbox_kept_session_new (SandboxStore         *store,
   if (state != NULL)
     session = sandbox_store_session_attach (store, state, sandbox_storage_check, cancellable, error);
   else
-    session = sandbox_store_session_new (store, sandbox_create_options_get_template_key (options),
-                                         sandbox_create_options_get_workspace_mode (options),
-                                         sandbox_create_options_get_labels (options),
-                                         sandbox_storage_check, cancellable, error);
+    session = sandbox_kept_session_make_as_asked (store, options, cancellable, error);
   if (session == NULL)
     return NULL;
 

@@ -32,6 +32,8 @@ typedef struct
   SandboxWorkspace *workspace; /* what it was last handed */
   GCancellable     *cancelled; /* cancelled by create */
   guint             n_created;
+  gboolean          overlays; /* can be mounted */
+  guint             n_tries;  /* of that */
 } KeptBackend;
 
 typedef struct
@@ -83,6 +85,22 @@ kept_backend_get_storage (SandboxBackend *backend,
   return !((KeptBackend *) backend)->keeps_nothing;
 }
 
+static gboolean
+kept_backend_try_overlay (SandboxBackend *backend,
+                          int             lower_fd,
+                          int             base_fd,
+                          GError        **error)
+{
+  KeptBackend *self = (KeptBackend *) backend;
+
+  self->n_tries++;
+  if (self->overlays)
+    return TRUE;
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "Told by the backend");
+
+  return FALSE;
+}
+
 static void
 kept_backend_finalize (GObject *object)
 {
@@ -102,6 +120,7 @@ kept_backend_class_init (KeptBackendClass *klass)
   G_OBJECT_CLASS (klass)->finalize = kept_backend_finalize;
   SANDBOX_BACKEND_CLASS (klass)->create_driver = kept_backend_create_driver;
   SANDBOX_BACKEND_CLASS (klass)->get_storage = kept_backend_get_storage;
+  SANDBOX_BACKEND_CLASS (klass)->try_overlay = kept_backend_try_overlay;
 }
 
 static void
@@ -1247,6 +1266,55 @@ test_modes (Kept         *self,
   assert_stored (self, 1, 0);
 }
 
+static void
+test_overlay (Kept         *self,
+              gconstpointer unused)
+{
+  g_autoptr (SandboxTemplate) made = prewarm (self);
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (SandboxHandle) plain = NULL;
+  g_autoptr (GError) error = NULL;
+  int lower = -1;
+  int base = -1;
+
+  g_test_summary ("A backend that can mount an overlay is handed one where it is asked for, but not for a workspace that is read-only; its template "
+                  "stays as long as the session");
+
+  self->kept->overlays = TRUE;
+  sandbox_create_options_set_template_key (options, sandbox_template_get_key (made));
+  sandbox_create_options_set_workspace_mode (options, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  handle = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (self->kept->n_tries, ==, 1);
+  g_assert_cmpint (sandbox_handle_get_workspace_mode (handle), ==, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  g_assert_true (sandbox_workspace_dup_layers (self->kept->workspace, &lower, &base, &error));
+  g_assert_no_error (error);
+  close (lower);
+  close (base);
+  g_assert_false (sandbox_backend_delete_template (self->backend, sandbox_template_get_key (made), NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY);
+  g_clear_error (&error);
+
+  sandbox_profile_set_workspace_read_only (profile, TRUE);
+  sandbox_create_options_set_profile (options, profile);
+  g_assert_null (sandbox_backend_create (self->backend, options, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_clear_error (&error);
+  sandbox_create_options_set_workspace_mode (options, SANDBOX_WORKSPACE_MODE_AUTO);
+  plain = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (sandbox_handle_get_workspace_mode (plain), !=, SANDBOX_WORKSPACE_MODE_OVERLAY);
+  g_assert_cmpuint (self->kept->n_tries, ==, 1);
+  delete (plain);
+
+  delete (handle);
+  g_assert_true (sandbox_backend_delete_template (self->backend, sandbox_template_get_key (made), NULL, &error));
+  g_assert_no_error (error);
+  assert_stored (self, 0, 0);
+}
+
 typedef struct
 {
   GThread *thread;
@@ -1549,6 +1617,7 @@ main (int    argc,
   ADD ("/open-stream", test_open_stream);
   ADD ("/under-way", test_under_way);
   ADD ("/modes", test_modes);
+  ADD ("/overlay", test_overlay);
   ADD ("/progress", test_progress);
   ADD ("/prewarm-refused", test_prewarm_refused);
   ADD ("/unsafe", test_unsafe);
