@@ -26,6 +26,7 @@
 #define ENDS 300 /* of the commands, at both ends */
 #define REST_US (2 * G_USEC_PER_SEC)
 #define LOAD_US (65 * G_USEC_PER_SEC) /* the average of a minute has followed */
+#define IDLE_MS 500
 #define SLOT_SESSIONS 13
 #define SLOTS 16 /* in each of them: 208 */
 
@@ -220,7 +221,8 @@ scale_print_table (Scale *self)
 /* Over an empty directory of its own */
 static SandboxHandle *
 scale_open_session (Scale          *self,
-                    SandboxBackend *backend)
+                    SandboxBackend *backend,
+                    guint           idle_ms)
 {
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
   g_autoptr (GError) error = NULL;
@@ -229,6 +231,8 @@ scale_open_session (Scale          *self,
 
   bench_check (g_mkdir_with_parents (workspace, 0755) == 0, workspace, NULL);
   sandbox_create_options_set_workspace_path (options, workspace);
+  if (idle_ms > 0 && g_object_class_find_property (G_OBJECT_GET_CLASS (options), "idle-ms") != NULL)
+    g_object_set (options, "idle-ms", idle_ms, NULL);
   handle = sandbox_backend_create (backend, options, NULL, &error);
   bench_check (handle != NULL, "a session", error);
 
@@ -247,12 +251,13 @@ scale_close_session (gpointer data)
 static GPtrArray *
 scale_open_sessions (Scale          *self,
                      SandboxBackend *backend,
-                     guint           n_sessions)
+                     guint           n_sessions,
+                     guint           idle_ms)
 {
   GPtrArray *handles = g_ptr_array_new_with_free_func (scale_close_session);
 
   for (guint i = 0; i < n_sessions; i++)
-    g_ptr_array_add (handles, scale_open_session (self, backend));
+    g_ptr_array_add (handles, scale_open_session (self, backend, idle_ms));
 
   return handles;
 }
@@ -364,7 +369,7 @@ scale_measure_throughput (Scale *self)
 {
   static const guint counts[] = { 1, 2, 4, MAX_WORKERS };
   g_autoptr (SandboxBackend) backend = bench_new_default_backend (NULL);
-  g_autoptr (GPtrArray) handles = scale_open_sessions (self, backend, MAX_WORKERS);
+  g_autoptr (GPtrArray) handles = scale_open_sessions (self, backend, MAX_WORKERS, 0);
   ScaleWorker workers[MAX_WORKERS];
 
   for (guint i = 0; i < MAX_WORKERS; i++)
@@ -432,7 +437,7 @@ scale_measure_commands (Scale *self)
           g_array_append_val (spawn->times, time);
 
           begin = bench_now ();
-          handle = scale_open_session (self, backend);
+          handle = scale_open_session (self, backend, 0);
           for (guint j = 0; j < counts[i]; j++)
             bench_run_true (sandbox_handle_get_session (handle));
           scale_close_session (handle);
@@ -459,7 +464,7 @@ scale_measure_sessions (Scale *self)
       ScaleRow   *run = scale_add_row (self, g_strdup_printf ("sessions-%u", counts[i]), name);
 
       while (handles->len < counts[i])
-        g_ptr_array_add (handles, scale_open_session (self, backend));
+        g_ptr_array_add (handles, scale_open_session (self, backend, 0));
       scale_run_each (handles, NULL);
       for (guint call = 0; call < MAX (100, counts[i]); call++)
         {
@@ -666,7 +671,7 @@ scale_measure_slots (Scale  *self,
   g_object_set (backend, "armed-slots", n_slots, NULL);
   g_usleep (REST_US);
   before = scale_read_available_kib ();
-  handles = scale_open_sessions (self, backend, SLOT_SESSIONS);
+  handles = scale_open_sessions (self, backend, SLOT_SESSIONS, 0);
   scale_run_each (handles, NULL);
   g_usleep (load != NULL ? LOAD_US : REST_US);
   after = scale_read_available_kib ();
@@ -714,11 +719,11 @@ scale_measure_resting_sessions (Scale *self)
   guint     n_fds = 0;
 
   /* What the first session of a backend keeps for all is not counted. */
-  scale_close_session (scale_open_session (self, backend));
+  scale_close_session (scale_open_session (self, backend, 0));
   g_usleep (REST_US);
   available = scale_read_available_kib ();
   n_fds = scale_count_entries ("/proc/self/fd");
-  handles = scale_open_sessions (self, backend, MAX_SESSIONS);
+  handles = scale_open_sessions (self, backend, MAX_SESSIONS, IDLE_MS);
   scale_run_each (handles, NULL);
   g_usleep (REST_US);
   memory->value = (available - scale_read_available_kib ()) / MAX_SESSIONS;
@@ -771,7 +776,7 @@ static void
 scale_measure_many_commands (Scale *self)
 {
   g_autoptr (SandboxBackend) backend = bench_new_default_backend (NULL);
-  g_autoptr (GPtrArray) handles = scale_open_sessions (self, backend, 1);
+  g_autoptr (GPtrArray) handles = scale_open_sessions (self, backend, 1, 0);
   const char *name = scale_keep_name (self, g_strdup_printf ("commands-%u-first", MAX_COMMANDS));
   ScaleRow   *first = scale_add_row (self, g_strdup (name), NULL);
   ScaleRow   *last = scale_add_row (self, g_strdup_printf ("commands-%u-last", MAX_COMMANDS), name);

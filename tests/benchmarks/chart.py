@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Draws the chart of the README: chart.py FILE.json... >chart.svg
+"""Draws the charts of the README: chart.py [--growth] FILE.json... >chart.svg
 
 Reads the rows of ./dev bench --json, and of ./dev bench --peers --json for those of other sandboxes. Each bar is how many
-times as long as a plain process with captured output /usr/bin/true took. The axis is logarithmic.
+times as long as a plain process with captured output /usr/bin/true took. With --growth, three curves: what more commands,
+sessions and files cost. All axes are logarithmic.
 """
 
 import json
 import math
+import re
 import sys
 from html import escape
 from pathlib import Path
@@ -28,6 +30,13 @@ OTHERS = {
     'peer-podman-run': 'podman run',
 }
 WIDTH, LABEL, ROW, HEAD, FOOT = 760, 262, 30, 62, 44
+# Title, what the ratios refer to, which rows; the count is in the name.
+CURVES = [
+    ('Commands of one session', 'with its start, to as many processes', r'commands-(\d+)'),
+    ('Open sessions', 'a command in one, to a process', r'sessions-(\d+)'),
+    ('Files of a template', 'a session of it, to one of 1 file', r'create-(\d+)(-overlay)?'),
+]
+PANEL, GAP, PLOT, TOP = 236, 20, 150, HEAD + 56
 STYLE = '''
     text { font: 14px system-ui, sans-serif; fill: #1f2328 }
     .title { font-weight: 600; font-size: 16px }
@@ -35,20 +44,33 @@ STYLE = '''
     .grid { stroke: #d1d9e0 }
     .ours { fill: #1a7f37 }
     .other { fill: #8c959f }
+    .curve { stroke: #1a7f37; stroke-width: 2; fill: none }
     @media (prefers-color-scheme: dark) {
       text { fill: #f0f6fc }
       .small { fill: #9198a1 }
       .grid { stroke: #3d444d }
       .ours { fill: #3fb950 }
       .other { fill: #6e7681 }
+      .curve { stroke: #3fb950 }
     }
 '''
 
 
 def read(paths):
-    """The ratios to a plain process by name."""
+    """The rows that have a ratio, and the one of a single file, which the others refer to; by name."""
     rows = [row for path in paths for row in json.loads(Path(path).read_text())]
-    return {row['name']: row for row in rows if row['baseline'] == 'posix_spawn' and row['ratio']}
+    return {row['name']: row for row in rows if row['ratio'] or row['name'] == 'create-1'}
+
+
+def begin(title, subtitle, height):
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+    # In halves, as reuse reads this file too
+    yield '  <!-- SPDX-License-' 'Identifier: LGPL-2.1-or-later -->'
+    yield '  <!-- Made by tests/benchmarks/chart.py -->'
+    yield f'  <title>{escape(title)}</title>'
+    yield f'  <style>{STYLE}  </style>'
+    yield f'  <text class="title" x="12" y="24">{escape(title)}</text>'
+    yield f'  <text class="small" x="12" y="44">{escape(subtitle)}</text>'
 
 
 def draw(rows):
@@ -59,18 +81,13 @@ def draw(rows):
     scale = (WIDTH - LABEL - 12) / decades
     bottom = HEAD + ROW * len(bars)
 
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + FOOT}" width="{WIDTH}" height="{bottom + FOOT}" role="img">'
-    # In halves, as reuse reads this file too
-    yield '  <!-- SPDX-License-' 'Identifier: LGPL-2.1-or-later -->'
-    yield '  <!-- Made by tests/benchmarks/chart.py -->'
-    yield '  <title>Time to run /usr/bin/true in a sandbox</title>'
-    yield f'  <style>{STYLE}  </style>'
-    yield '  <text class="title" x="12" y="24">Time to run /usr/bin/true in a sandbox</text>'
-    yield '  <text class="small" x="12" y="44">times a plain process with captured output; median; shorter is better</text>'
+    yield from begin('Time to run /usr/bin/true in a sandbox', 'times a plain process with captured output; median; shorter is better',
+                     bottom + FOOT)
     for decade in range(decades + 1):
         at = LABEL + scale * decade
+        anchor = 'end' if decade == decades else 'middle'
         yield f'  <line class="grid" x1="{at:.1f}" y1="{HEAD - 6}" x2="{at:.1f}" y2="{bottom}"/>'
-        yield f'  <text class="small" x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{10 ** decade}x</text>'
+        yield f'  <text class="small" x="{at:.1f}" y="{bottom + 18}" text-anchor="{anchor}">{10 ** decade}x</text>'
     for count, (label, row, kind) in enumerate(bars):
         top = HEAD + ROW * count
         # What is as fast as a plain process has a bar too.
@@ -81,13 +98,49 @@ def draw(rows):
     yield '</svg>'
 
 
+def draw_curve(left, title, subtitle, points):
+    """A panel: counts from left to right, ratios upwards."""
+    bottom, right = TOP + PLOT, left + PANEL
+    first, decades = 1 / 3, max(1.5, math.log10(max(ratio for _, ratio in points) * 3) + 0.1)
+    columns = max(1, math.log10(points[-1][0]))
+
+    yield f'  <text x="{left}" y="{HEAD + 14}">{escape(title)}</text>'
+    yield f'  <text class="small" x="{left}" y="{HEAD + 32}">{escape(subtitle)}</text>'
+    exponent = 0
+    while exponent <= decades - math.log10(3):
+        at = bottom - PLOT * (exponent - math.log10(first)) / decades
+        yield f'  <line class="grid" x1="{left + 34}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}"/>'
+        yield f'  <text class="small" x="{left + 28}" y="{at + 4:.1f}" text-anchor="end">{10 ** exponent}x</text>'
+        exponent += 1
+    places = [(left + 48 + (PANEL - 70) * math.log10(count) / columns, bottom - PLOT * math.log10(ratio / first) / decades, count, ratio)
+              for count, ratio in points]
+    yield f'  <polyline class="curve" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in places)}"/>'
+    for x, y, count, ratio in places:
+        words = f'{count // 1000}k' if count >= 1000 else str(count)
+        yield f'  <circle class="ours" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+        yield f'  <text class="small" x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{ratio:.1f}</text>'
+        yield f'  <text class="small" x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{words}</text>'
+
+
+def draw_growth(rows):
+    yield from begin('What more of it costs', 'ratios of medians; lower is better', TOP + PLOT + FOOT)
+    for panel, (title, subtitle, pattern) in enumerate(CURVES):
+        points = sorted((int(found[1]), row['ratio'] or 1) for name, row in rows.items() if (found := re.fullmatch(pattern, name)))
+        if not points:
+            sys.exit(f'chart.py: no rows of the curve "{title}"')
+        yield from draw_curve(12 + panel * (PANEL + GAP), title, subtitle, points)
+    yield '</svg>'
+
+
 def main():
-    if len(sys.argv) < 2:
+    growth = sys.argv[1:2] == ['--growth']
+    paths = sys.argv[2:] if growth else sys.argv[1:]
+    if not paths:
         sys.exit(__doc__.splitlines()[0])
-    rows = read(sys.argv[1:])
-    if not rows.keys() & OURS.keys():
+    rows = read(paths)
+    if not growth and not rows.keys() & OURS.keys():
         sys.exit('chart.py: none of the rows is of sandbox-glib')
-    print('\n'.join(draw(rows)))
+    print('\n'.join(draw_growth(rows) if growth else draw(rows)))
 
 
 if __name__ == '__main__':
