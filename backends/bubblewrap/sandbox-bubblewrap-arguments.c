@@ -51,6 +51,9 @@ sandbox_bubblewrap_arguments_add_namespaces (GByteArray                        *
     sandbox_bubblewrap_arguments_add (arguments,
                                       "--cap-add", "CAP_SYS_ADMIN",
                                       "--cap-add", "CAP_SYS_RESOURCE", "--cap-add", "CAP_SETPCAP", NULL);
+  /* The kernel works in a directory that is closed to everybody, with the rights of who mounts the overlay. */
+  if (namespaces->has_overlay)
+    sandbox_bubblewrap_arguments_add (arguments, "--cap-add", "CAP_DAC_OVERRIDE", NULL);
 }
 
 static void
@@ -153,6 +156,12 @@ sandbox_bubblewrap_arguments_new (const SandboxBubblewrapNamespaces *namespaces,
   sandbox_bubblewrap_arguments_add_namespaces (arguments, namespaces);
   for (guint i = 0; i < plan->steps->len; i++)
     sandbox_bubblewrap_arguments_add_step (arguments, namespaces, plan->steps->pdata[i]);
+  /* For the agent, which makes an overlay of them and then hides them. */
+  if (namespaces->overlay_lower != NULL)
+    {
+      sandbox_bubblewrap_arguments_add (arguments, "--ro-bind", namespaces->overlay_lower, SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER, NULL);
+      sandbox_bubblewrap_arguments_add (arguments, "--bind", namespaces->overlay_base, SANDBOX_AGENT_CHANNEL_OVERLAY_BASE, NULL);
+    }
   /* Last, for everything before writes there: it is all memory that a command could fill. */
   for (guint i = 0; i < plan->steps->len; i++)
     {

@@ -20,10 +20,13 @@ typedef enum
 /* What bwrap is told beside the plan. */
 typedef struct
 {
-  gboolean share_network;
-  guint    guest_uid;
-  guint    guest_gid;
-  gboolean set_user_id; /* bwrap is: it gives no capabilities, and no sizes */
+  gboolean    share_network;
+  guint       guest_uid;
+  guint       guest_gid;
+  gboolean    set_user_id;   /* bwrap is: it gives no capabilities, and no sizes */
+  gboolean    has_overlay;   /* which the agent mounts */
+  const char *overlay_lower; /* its layers on the host, for an agent that gets no descriptors; or NULL */
+  const char *overlay_base;
 } SandboxBubblewrapNamespaces;
 
 /* The arguments of bwrap, each with its NUL, as --args takes them. Pure. */

@@ -376,6 +376,24 @@ sandbox_bubblewrap_identity_open_map (SandboxBubblewrapIdentity *self,
   return fd;
 }
 
+/* Of an overlay the directory that is written to. */
+static int
+sandbox_bubblewrap_identity_open_directory (SandboxWorkspace *workspace,
+                                            GError          **error)
+{
+  g_auto (SandboxBubblewrapFd) lower_fd = -1;
+  g_autoptr (GError) failure = NULL;
+  int fd = -1;
+
+  if (sandbox_workspace_dup_layers (workspace, &lower_fd, &fd, &failure))
+    return fd;
+  if (failure == NULL)
+    return sandbox_workspace_dup_fd (workspace, error);
+  g_propagate_error (error, g_steal_pointer (&failure));
+
+  return -1;
+}
+
 /* Tries it on the very directory: whether it works depends on kernel, file system and capabilities. */
 static gboolean
 sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
@@ -392,7 +410,7 @@ sandbox_bubblewrap_identity_map (SandboxBubblewrapIdentity *self,
   if (self->map_fd < 0)
     return FALSE;
 
-  directory_fd = sandbox_workspace_dup_fd (workspace, error);
+  directory_fd = sandbox_bubblewrap_identity_open_directory (workspace, error);
   if (directory_fd < 0)
     return FALSE;
   mount_fd = sandbox_bubblewrap_identity_mount (self->map_fd, directory_fd, FALSE, error);

@@ -26,7 +26,8 @@ struct _SandboxBubblewrapLaunch
   char                      *agent_path;
   int                        bwrap_fd;
   int                        agent_fd;
-  int                        workspace_fd;
+  int                        workspace_fd;                         /* of an overlay the directory that has its upper layer */
+  int                        lower_fd;                             /* of an overlay what is below, or -1 */
   int                        file_fds[SANDBOX_BUBBLEWRAP_N_FILES]; /* that of the agent is agent_fd */
   int                        arguments_fds[2];                     /* by share_network */
   guint64                    workspace_device;
@@ -39,6 +40,8 @@ struct _SandboxBubblewrapLaunch
   SandboxBubblewrapBind      workspace_bind;
   char                      *workspace_target;
   gboolean                   workspace_read_only;
+  char                      *overlay_lower; /* what bwrap binds for an overlay, or NULL */
+  char                      *overlay_base;
   SandboxBubblewrapSources  *sources;
   SandboxBubblewrapPlan     *plan;  /* the two differ in nothing that needs a descriptor or the agent */
   GArray                    *rules; /* of SandboxBubblewrapRule */
@@ -61,6 +64,7 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   sandbox_bubblewrap_fd_clear (&self->bwrap_fd);
   sandbox_bubblewrap_fd_clear (&self->agent_fd);
   sandbox_bubblewrap_fd_clear (&self->workspace_fd);
+  sandbox_bubblewrap_fd_clear (&self->lower_fd);
   for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
     sandbox_bubblewrap_fd_clear (&self->file_fds[i]);
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
@@ -70,6 +74,8 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   g_clear_pointer (&self->sources, sandbox_bubblewrap_sources_free);
   g_clear_pointer (&self->identity, sandbox_bubblewrap_identity_free);
   g_clear_pointer (&self->workspace_target, g_free);
+  g_clear_pointer (&self->overlay_lower, g_free);
+  g_clear_pointer (&self->overlay_base, g_free);
   g_clear_pointer (&self->agent_path, g_free);
   g_clear_object (&self->workspace);
   g_free (self);
@@ -225,6 +231,29 @@ sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
   return TRUE;
 }
 
+/* In a directory of the host's bwrap would make the places for the layers on the host. */
+static gboolean
+sandbox_bubblewrap_launch_check_overlay (SandboxBubblewrapLaunch *self,
+                                         GError                 **error)
+{
+  for (guint i = 0; self->overlay_lower != NULL && i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_BIND &&
+          (sandbox_bubblewrap_plan_is_within (SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER, step->target) ||
+           sandbox_bubblewrap_plan_is_within (SANDBOX_AGENT_CHANNEL_OVERLAY_BASE, step->target)))
+        {
+          g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                       "A workspace that is an overlay cannot be had with a mount at “%s”: create the session with the workspace mode copy",
+                       step->target);
+          return FALSE;
+        }
+    }
+
+  return TRUE;
+}
+
 static gboolean
 sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
                                           SandboxProfile          *profile,
@@ -237,6 +266,9 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
         .guest_uid = sandbox_profile_get_guest_uid (profile),
         .guest_gid = sandbox_profile_get_guest_gid (profile),
         .set_user_id = self->set_user_id,
+        .has_overlay = self->lower_fd >= 0,
+        .overlay_lower = self->overlay_lower,
+        .overlay_base = self->overlay_base,
       };
       g_autoptr (GBytes) arguments = NULL;
       const char *data = NULL;
@@ -245,7 +277,7 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
       g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
       self->plan = sandbox_bubblewrap_sources_plan (self->sources, profile, self->manner.proc, namespaces.share_network,
                                                     self->workspace_bind, sandbox_workspace_get_path (self->workspace), error);
-      if (self->plan == NULL)
+      if (self->plan == NULL || !sandbox_bubblewrap_launch_check_overlay (self, error))
         return FALSE;
       arguments = sandbox_bubblewrap_arguments_new (&namespaces, self->plan);
       data = g_bytes_get_data (arguments, &size);
@@ -258,18 +290,31 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
   return self->rules != NULL;
 }
 
-static int
-sandbox_bubblewrap_launch_open_workspace (SandboxWorkspace *workspace,
-                                          GError          **error)
+static gboolean
+sandbox_bubblewrap_launch_open_workspace (SandboxBubblewrapLaunch *self,
+                                          GError                 **error)
 {
-  g_auto (SandboxBubblewrapFd) fd = sandbox_workspace_dup_fd (workspace, error);
-  int high = -1;
+  g_auto (SandboxBubblewrapFd) fd = -1;
+  g_auto (SandboxBubblewrapFd) lower_fd = -1;
+  g_autoptr (GError) failure = NULL;
 
-  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The workspace cannot be held open: %s", g_strerror (errno));
+  if (!sandbox_workspace_dup_layers (self->workspace, &lower_fd, &fd, &failure) && failure == NULL)
+    fd = sandbox_workspace_dup_fd (self->workspace, &failure);
+  if (failure != NULL)
+    {
+      g_propagate_error (error, g_steal_pointer (&failure));
+      return FALSE;
+    }
 
-  return high;
+  self->workspace_fd = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+  if (self->workspace_fd >= 0 && lower_fd >= 0)
+    self->lower_fd = fcntl (lower_fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+  if (self->workspace_fd >= 0 && (lower_fd < 0) == (self->lower_fd < 0))
+    return TRUE;
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+               "The workspace cannot be held open: %s", g_strerror (errno));
+
+  return FALSE;
 }
 
 /* Who the commands are; *@step tells it, or the error. */
@@ -291,6 +336,55 @@ sandbox_bubblewrap_launch_take_identity (SandboxBubblewrapLaunch      *self,
   return self->identity != NULL;
 }
 
+static gboolean
+sandbox_bubblewrap_launch_refuse (GError    **error,
+                                  const char *problem)
+{
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "A set-user-ID bwrap cannot do this: %s", problem);
+
+  return FALSE;
+}
+
+/* Where a descriptor leads to, for bwrap: in the state directory, which nobody but the host can change. */
+static char *
+sandbox_bubblewrap_launch_read_path (int fd)
+{
+  char path[64];
+
+  g_snprintf (path, sizeof path, "/proc/self/fd/%d", fd);
+
+  return g_file_read_link (path, NULL);
+}
+
+/* The agent mounts it, of descriptors that a host with CAP_SYS_ADMIN gives, or else of what bwrap binds for it. */
+static gboolean
+sandbox_bubblewrap_launch_choose_overlay (SandboxBubblewrapLaunch *self,
+                                          GError                 **error)
+{
+  const SandboxBubblewrapIdentity *identity = self->identity;
+
+  if (self->set_user_id)
+    return sandbox_bubblewrap_launch_refuse (error, "its agent mounts nothing, and the workspace is an overlay");
+  if (self->workspace_read_only)
+    {
+      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                           "A workspace that is an overlay cannot be read-only: create the session with the workspace mode copy");
+      return FALSE;
+    }
+  self->workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+  if (identity->map_fd >= 0 || identity->uid != G_MAXUINT)
+    return TRUE;
+
+  self->overlay_lower = sandbox_bubblewrap_launch_read_path (self->lower_fd);
+  self->overlay_base = sandbox_bubblewrap_launch_read_path (self->workspace_fd);
+  if (self->overlay_lower != NULL && self->overlay_base != NULL)
+    return TRUE;
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                       "The sandbox could not be built (step: workspace): nobody knows where its layers are");
+
+  return FALSE;
+}
+
 /* How the workspace gets there. As somebody else bwrap may not come to it: what the library keeps is in directories
  * which the host alone may search, with mapped owners or without, and a directory of the host's may be. */
 static gboolean
@@ -302,6 +396,8 @@ sandbox_bubblewrap_launch_choose_bind (SandboxBubblewrapLaunch *self,
   g_auto (SandboxBubblewrapFd) mount_fd = -1;
   g_autoptr (GError) failure = NULL;
 
+  if (self->lower_fd >= 0)
+    return sandbox_bubblewrap_launch_choose_overlay (self, error);
   self->workspace_bind = identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : self->manner.bind;
   if (identity->map_fd >= 0 || !is_other || self->set_user_id)
     return TRUE;
@@ -327,15 +423,6 @@ sandbox_bubblewrap_launch_has_set_user_id (int fd)
   struct stat info;
 
   return (fstat (fd, &info) == 0 && (info.st_mode & S_ISUID) != 0) || fgetxattr (fd, "security.capability", NULL, 0) > 0;
-}
-
-static gboolean
-sandbox_bubblewrap_launch_refuse (GError    **error,
-                                  const char *problem)
-{
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "A set-user-ID bwrap cannot do this: %s", problem);
-
-  return FALSE;
 }
 
 /* Such a bwrap is root whoever starts it, which somebody has to have asked for. 0.11.0 and 0.11.1 let whoever started
@@ -428,6 +515,7 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   self->bwrap_fd = -1;
   self->agent_fd = -1;
   self->workspace_fd = -1;
+  self->lower_fd = -1;
   for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
     self->file_fds[i] = -1;
   for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
@@ -445,7 +533,7 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       !sandbox_bubblewrap_launch_check_bwrap (self, profile, executable, error) ||
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
-      (self->workspace_fd = sandbox_bubblewrap_launch_open_workspace (workspace, error)) < 0 ||
+      !sandbox_bubblewrap_launch_open_workspace (self, error) ||
       !sandbox_bubblewrap_launch_take_identity (self, profile, range, identity_step, error) ||
       (self->sources = sandbox_bubblewrap_sources_new (profile, manner->is_probe ? NULL : sandbox_workspace_get_path (workspace), state_directory,
                                                        self->identity, manner->bind, error)) == NULL)
@@ -463,11 +551,17 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       !sandbox_bubblewrap_launch_make_arguments (self, profile, error) ||
       !sandbox_bubblewrap_launch_check_rest (self, profile, error))
     return NULL;
-  self->workspace_device = info.st_dev;
-  self->workspace_inode = info.st_ino;
+  /* Nobody knows yet which numbers the root of an overlay will have. */
+  if (self->lower_fd < 0)
+    {
+      self->workspace_device = info.st_dev;
+      self->workspace_inode = info.st_ino;
+    }
 
-  /* What the host writes belongs to whom the files belong. */
-  if (geteuid () == 0)
+  /* What the host writes belongs to whom the files belong: on disk, or in an overlay that shows them as the commands'. */
+  if (self->lower_fd >= 0 && self->identity->uid != G_MAXUINT)
+    sandbox_workspace_set_owner (workspace, self->identity->uid, self->identity->gid);
+  else if (geteuid () == 0)
     {
       sandbox_workspace_get_owner (workspace, &owner, &group);
       sandbox_workspace_set_owner (workspace, owner, group);
@@ -612,6 +706,28 @@ sandbox_bubblewrap_launch_lift (int *fd)
   return TRUE;
 }
 
+static gboolean
+sandbox_bubblewrap_launch_add_overlay (SandboxBubblewrapLaunch *self,
+                                       SandboxAgentChannel     *channel,
+                                       GError                 **error)
+{
+  g_auto (SandboxBubblewrapFd) lower_fd = -1;
+  g_auto (SandboxBubblewrapFd) base_fd = -1;
+
+  if (self->overlay_lower == NULL)
+    {
+      lower_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, self->lower_fd, TRUE, error);
+      if (lower_fd < 0)
+        return FALSE;
+      base_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, self->workspace_fd, FALSE, error);
+      if (base_fd < 0)
+        return FALSE;
+    }
+  sandbox_agent_channel_take_overlay (channel, self->workspace_target, g_steal_fd (&lower_fd), g_steal_fd (&base_fd));
+
+  return TRUE;
+}
+
 /* What bwrap, which is not root, cannot come to. */
 static gboolean
 sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
@@ -626,6 +742,12 @@ sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
 
       if (step->kind != SANDBOX_BUBBLEWRAP_STEP_BIND || step->bind != SANDBOX_BUBBLEWRAP_BIND_BY_AGENT)
         continue;
+      if (step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE && self->lower_fd >= 0)
+        {
+          if (!sandbox_bubblewrap_launch_add_overlay (self, channel, error))
+            return FALSE;
+          continue;
+        }
       source = sandbox_bubblewrap_launch_get_source (self, step);
       mount_fd = sandbox_bubblewrap_identity_mount (source.map_fd, source.fd, step->read_only, error);
       if (mount_fd < 0)

@@ -816,6 +816,40 @@ test_set_user_id (void)
   assert_has_not (text_without, "--remount-ro /proc");
 }
 
+static void
+test_overlay (void)
+{
+  SandboxBubblewrapNamespaces namespaces = { .guest_uid = 7, .guest_gid = 8, .has_overlay = TRUE };
+  g_auto (Request) request;
+  g_autoptr (SandboxBubblewrapPlan) plan = NULL;
+
+  g_test_summary ("An agent that mounts an overlay has the right that the kernel needs for it, and finds the layers where nothing can be made any more");
+
+  request_init (&request, SANDBOX_VIEW_MINIMAL);
+  request.input.workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
+  plan = request_plan (&request);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (GBytes) arguments = NULL;
+      GString    *text = g_string_new (NULL);
+      gsize       size = 0;
+      const char *data = NULL;
+
+      namespaces.overlay_lower = i == 1 ? "/state/tree" : NULL;
+      namespaces.overlay_base = i == 1 ? "/state/files" : NULL;
+      arguments = sandbox_bubblewrap_arguments_new (&namespaces, plan);
+      data = g_bytes_get_data (arguments, &size);
+      for (const char *at = data; at < data + size; at += strlen (at) + 1)
+        g_string_append_printf (text, "%s ", at);
+      g_assert_nonnull (strstr (text->str, "--cap-add CAP_SETPCAP --cap-add CAP_DAC_OVERRIDE "));
+      g_assert_nonnull (strstr (text->str, "--dir /workspace "));
+      g_assert_true ((strstr (text->str, "/state/") != NULL) == (i == 1));
+      if (i == 1)
+        g_assert_nonnull (strstr (strstr (text->str, "--ro-bind /state/tree /run/sandbox-lower --bind /state/files /run/sandbox-base "), "--remount-ro / "));
+      g_string_free (text, TRUE);
+    }
+}
+
 /* What sandbox_profile_explain () must say of a step. */
 static const char *
 get_explanation (const SandboxBubblewrapStep *step)
@@ -1022,6 +1056,7 @@ main (int    argc,
   g_test_add_func ("/bubblewrap-plan/limits", test_limits);
   g_test_add_func ("/bubblewrap-plan/namespaces", test_namespaces);
   g_test_add_func ("/bubblewrap-plan/set-user-id", test_set_user_id);
+  g_test_add_func ("/bubblewrap-plan/overlay", test_overlay);
   g_test_add_func ("/bubblewrap-plan/explain", test_explain);
   g_test_add_func ("/bubblewrap-plan/rules", test_rules);
   g_test_add_func ("/bubblewrap-plan/rules-of-mounts", test_rules_of_mounts);
