@@ -702,6 +702,7 @@ scale_measure_slot_memory (Scale *self)
   memory->value = (with - without) / (SLOT_SESSIONS * SLOTS);
   memory->unit = "KiB";
   memory->at_most = 400;
+  memory->at_least = 0; /* Less than nothing is what others gave back: it was no quiet machine. */
   load->value = load_after - load_before;
   load->unit = "";
   load->at_most = 1;
@@ -729,6 +730,7 @@ scale_measure_resting_sessions (Scale *self)
   memory->value = (available - scale_read_available_kib ()) / MAX_SESSIONS;
   memory->unit = "KiB";
   memory->at_most = 3072;
+  memory->at_least = 0; /* Less than nothing is what others gave back: it was no quiet machine. */
   descriptors->value = ((double) scale_count_entries ("/proc/self/fd") - n_fds) / MAX_SESSIONS;
   descriptors->unit = "each";
   descriptors->at_most = 4;
