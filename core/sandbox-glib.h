@@ -15,6 +15,7 @@
 #include "sandbox-create-options.h"
 #include "sandbox-file-set.h"
 #include "sandbox-filter.h"
+#include "sandbox-isolation.h"
 #include "sandbox-limits.h"
 #include "sandbox-listing.h"
 #include "sandbox-mount.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
+#define DEFAULT_ARMED_SLOTS 2
 
 /* In a plan: a workspace that is made, or taken, when the session is created. No path begins so. */
 #define MANAGED "managed"
@@ -20,7 +21,8 @@
 /**
  * SandboxBubblewrapBackend:
  *
- * Sandboxes by bubblewrap: one for each command, with an agent as process 1.
+ * Sandboxes by bubblewrap: one for each session, with an agent as process 1, in which each command has a sandbox of its
+ * own; or one for each command, see [property@Sandbox.BubblewrapBackend:nested].
  *
  * Since: 1.0
  */
@@ -33,9 +35,11 @@ struct _SandboxBubblewrapBackend
   char                  *executable;
   SandboxBubblewrapRange range;
   char                  *control_group_path; /* nullable: found */
-  SandboxReport         *report;             /* the last good one for the default profile */
-  char                  *stamp;              /* what it looked at */
-  guint                  group_wanted;       /* another number when a control group has to be looked for anew */
+  gboolean               nested;
+  guint                  armed_slots;
+  SandboxReport         *report;       /* the last good one for the default profile */
+  char                  *stamp;        /* what it looked at */
+  guint                  group_wanted; /* another number when a control group has to be looked for anew */
 
   GMutex               group_lock; /* held while one is looked for, so never waited for in a main loop; guards what follows */
   SandboxControlGroup *control_group;
@@ -49,9 +53,11 @@ typedef enum
   PROP_CONTROL_GROUP,
   PROP_FIRST_UID,
   PROP_LAST_UID,
+  PROP_NESTED,
+  PROP_ARMED_SLOTS,
 } SandboxBubblewrapBackendProps;
 
-static GParamSpec *properties[PROP_LAST_UID + 1];
+static GParamSpec *properties[PROP_ARMED_SLOTS + 1];
 
 /* clang-format off */
 G_DEFINE_DYNAMIC_TYPE_EXTENDED (SandboxBubblewrapBackend, sandbox_bubblewrap_backend, SANDBOX_TYPE_BACKEND, G_TYPE_FLAG_FINAL, )
@@ -80,6 +86,23 @@ sandbox_bubblewrap_backend_check_range (const SandboxBubblewrapRange *range,
                "The “first-uid” %u is not below the “last-uid” %u, and one uid is for files alone", range->first, range->last);
 
   return FALSE;
+}
+
+/* @options are NULL for a probe. */
+static SandboxBubblewrapSlots
+sandbox_bubblewrap_backend_get_slots (SandboxBubblewrapBackend *self,
+                                      SandboxCreateOptions     *options)
+{
+  SandboxBubblewrapSlots slots = { 0 };
+
+  g_mutex_lock (&self->lock);
+  slots.nested = self->nested;
+  slots.n_armed = options != NULL ? self->armed_slots : 0;
+  g_mutex_unlock (&self->lock);
+  slots.idle_ms = options != NULL ? sandbox_create_options_get_idle_ms (options) : 0;
+  slots.isolation = options != NULL ? sandbox_create_options_get_isolation (options) : SANDBOX_ISOLATION_PER_COMMAND;
+
+  return slots;
 }
 
 static char *
@@ -235,6 +258,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   SandboxRestrictions   required = SANDBOX_RESTRICTIONS_NONE;
   g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
   const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (SANDBOX_BUBBLEWRAP_BACKEND (backend));
+  const SandboxBubblewrapSlots slots = sandbox_bubblewrap_backend_get_slots (SANDBOX_BUBBLEWRAP_BACKEND (backend), options);
   g_autofree char             *executable = NULL;
 
   if (!sandbox_bubblewrap_backend_check_range (&range, error) ||
@@ -242,7 +266,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
     return FALSE;
 
   executable = sandbox_bubblewrap_backend_dup_executable (SANDBOX_BUBBLEWRAP_BACKEND (backend));
-  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, policy, required, NULL,
+  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, policy, required, &slots, NULL,
                                   sandbox_bubblewrap_backend_created, request);
 
   return TRUE;
@@ -299,6 +323,27 @@ sandbox_bubblewrap_backend_make_disk_step (void)
   return step;
 }
 
+static SandboxReportStep *
+sandbox_bubblewrap_backend_make_slots_step (SandboxBubblewrapTrial *trial)
+{
+  SandboxReportStep *step = sandbox_report_step_new ("slots", trial->slots.nested);
+
+  if (trial->slots.nested)
+    {
+      sandbox_report_step_set_evidence (step, "The command ran in a slot: in namespaces of its own, inside a sandbox of the session");
+      return step;
+    }
+
+  sandbox_report_step_set_evidence (step, !trial->wanted.nested ? "The property “nested” says that each command has a sandbox by bwrap"
+                                          : !sandbox_bubblewrap_launch_can_nest (trial->launch)
+                                              ? "The profile does not go with slots: it protects a part of the workspace, bwrap is set-user-ID, or commands are root"
+                                              : "Namespaces inside a sandbox cannot be made, or not furnished, on this host");
+  sandbox_report_step_set_consequence (step, "Each command has a sandbox by bwrap, which is as tight and takes longer to start; the isolation “shared” is refused");
+  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity”, and leave “nested” as it is");
+
+  return step;
+}
+
 static void
 sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
                                    SandboxDriver          *driver,
@@ -341,6 +386,12 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
       sandbox_bubblewrap_backend_add_gaps (trial, report);
     }
   sandbox_report_add_step (report, step);
+  if (error == NULL)
+    {
+      g_autoptr (SandboxReportStep) slots = sandbox_bubblewrap_backend_make_slots_step (trial);
+
+      sandbox_report_add_step (report, slots);
+    }
 
   /* A profile of its own says nothing of the default one but that building has failed, as part of it may have. */
   is_good = error == NULL && trial->probe->failed == NULL;
@@ -468,6 +519,7 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
   g_autofree char *directory = NULL;
   g_autoptr (GError) failure = NULL;
   const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (self);
+  const SandboxBubblewrapSlots slots = sandbox_bubblewrap_backend_get_slots (self, NULL);
 
   if (!sandbox_bubblewrap_backend_check_range (&range, error))
     return FALSE;
@@ -496,7 +548,7 @@ sandbox_bubblewrap_backend_probe (SandboxBackend *backend,
       return FALSE;
     }
 
-  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, g_steal_pointer (&directory),
+  sandbox_bubblewrap_trial_begin (backend, executable, &range, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, &slots, g_steal_pointer (&directory),
                                   sandbox_bubblewrap_backend_probed, request);
 
   return TRUE;
@@ -548,6 +600,18 @@ sandbox_bubblewrap_backend_get_property (GObject    *object,
 
     case PROP_LAST_UID:
       g_value_set_uint (value, sandbox_bubblewrap_backend_get_range (self).last);
+      break;
+
+    case PROP_NESTED:
+      g_mutex_lock (&self->lock);
+      g_value_set_boolean (value, self->nested);
+      g_mutex_unlock (&self->lock);
+      break;
+
+    case PROP_ARMED_SLOTS:
+      g_mutex_lock (&self->lock);
+      g_value_set_uint (value, self->armed_slots);
+      g_mutex_unlock (&self->lock);
       break;
     }
 }
@@ -601,6 +665,26 @@ sandbox_bubblewrap_backend_set_property (GObject      *object,
 
     case PROP_LAST_UID:
       sandbox_bubblewrap_backend_set_uid (self, &self->range.last, g_value_get_uint (value), properties[PROP_LAST_UID]);
+      break;
+
+    case PROP_NESTED:
+      g_mutex_lock (&self->lock);
+      changed = self->nested != g_value_get_boolean (value);
+      self->nested = g_value_get_boolean (value);
+      if (changed)
+        g_clear_pointer (&self->stamp, g_free); /* what is known is of the other way */
+      g_mutex_unlock (&self->lock);
+      if (changed)
+        g_object_notify_by_pspec (object, properties[PROP_NESTED]);
+      break;
+
+    case PROP_ARMED_SLOTS:
+      g_mutex_lock (&self->lock);
+      changed = self->armed_slots != g_value_get_uint (value);
+      self->armed_slots = g_value_get_uint (value);
+      g_mutex_unlock (&self->lock);
+      if (changed)
+        g_object_notify_by_pspec (object, properties[PROP_ARMED_SLOTS]);
       break;
     }
 }
@@ -690,6 +774,38 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
                          1, G_MAXINT, SANDBOX_BUBBLEWRAP_LAST_UID,
                          G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
+  /**
+   * SandboxBubblewrapBackend:nested:
+   *
+   * Whether the commands of a session share a sandbox by bwrap, in which each has a slot: namespaces, `/proc`, `/tmp`,
+   * Landlock rules and filter of its own, used once. Else, and on hosts where that cannot be had, each command has a
+   * sandbox by bwrap, which takes longer to start. So has each command with a limit that needs a control group.
+   *
+   * With slots the limit [property@Sandbox.Limits:processes] counts all commands of a session together, as the kernel
+   * counts them for a user in a user namespace.
+   *
+   * It counts for sessions that are created later. The default is %TRUE.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_NESTED] =
+      g_param_spec_boolean ("nested", NULL, NULL, TRUE,
+                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxBubblewrapBackend:armed-slots:
+   *
+   * How many slots of each session wait for commands, which is what makes these as fast as without a sandbox. One
+   * takes some hundred KiB of memory, and half a millisecond when it has to be made for a command that waits.
+   *
+   * It counts for sessions that are created later. The default is 2.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_ARMED_SLOTS] =
+      g_param_spec_uint ("armed-slots", NULL, NULL, 0, SANDBOX_AGENT_DRIVER_MAX_ARMED_SLOTS, DEFAULT_ARMED_SLOTS,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
 
@@ -706,6 +822,8 @@ sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
   self->executable = g_strdup (DEFAULT_EXECUTABLE);
   self->range = (SandboxBubblewrapRange){ SANDBOX_BUBBLEWRAP_FIRST_UID, SANDBOX_BUBBLEWRAP_LAST_UID };
   self->group_wanted = 1;
+  self->nested = TRUE;
+  self->armed_slots = DEFAULT_ARMED_SLOTS;
 }
 
 void

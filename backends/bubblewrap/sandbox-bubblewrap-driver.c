@@ -41,6 +41,8 @@ typedef struct
   SandboxBubblewrapLaunch *launch;
   SandboxRequest          *request;
   gboolean                 share_network;
+  gboolean                 slots;
+  gboolean                 is_shared;
   SandboxControlGroup     *control_group; /* nullable, like the limits that the sandbox has a group in it for */
   SandboxLimits           *limits;
 } SandboxBubblewrapStart;
@@ -73,13 +75,21 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
     }
 
   if (start->limits == NULL || (group = sandbox_agent_group_new (start->control_group, start->limits, &error)) != NULL)
-    channel = sandbox_bubblewrap_launch_start (start->launch, start->share_network, group, &error);
+    channel = sandbox_bubblewrap_launch_start (start->launch,
+                                               &(SandboxBubblewrapStartManner){ start->share_network, start->slots, start->is_shared, group },
+                                               &error);
   if (channel != NULL)
     sandbox_request_return_object (start->request, G_OBJECT (channel));
   else
     sandbox_request_return_error (start->request, error);
 
   return G_SOURCE_REMOVE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_shares_network (SandboxNetworkPolicy *policy)
+{
+  return policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
 }
 
 static gboolean
@@ -97,7 +107,7 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
     {
       start = g_new0 (SandboxBubblewrapStart, 1);
       start->launch = sandbox_bubblewrap_launch_ref (self->launch);
-      start->share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
+      start->share_network = sandbox_bubblewrap_driver_shares_network (policy);
     }
   g_mutex_unlock (&self->lock);
 
@@ -110,6 +120,8 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
   start->request = g_object_ref (request);
   g_set_object (&start->control_group, sandbox_agent_driver_get_control_group (driver));
   g_set_object (&start->limits, sandbox_agent_driver_get_channel_limits (driver, request));
+  start->slots = sandbox_agent_driver_get_nested (driver) && start->limits == NULL;
+  start->is_shared = sandbox_agent_driver_get_isolation (driver) == SANDBOX_ISOLATION_SHARED;
   /* Create has looked at it; what is built now is what counts. */
   if (!sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
     {
@@ -138,6 +150,10 @@ sandbox_bubblewrap_driver_spawn (SandboxDriver  *driver,
                            "The limit “processes” cannot be enforced with the “identity” host: the kernel counts no processes of root");
       return FALSE;
     }
+
+  /* The sandbox is there already, and its workspace may have gone. */
+  if (sandbox_agent_driver_get_nested (SANDBOX_AGENT_DRIVER (driver)) && !sandbox_workspace_check (self->workspace, error))
+    return FALSE;
 
   return parent_iface->spawn (driver, command, request, error);
 }
@@ -272,6 +288,15 @@ sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
   return FALSE;
 }
 
+static void
+sandbox_bubblewrap_driver_policy_set (SandboxAgentDriver *driver,
+                                      gpointer            data)
+{
+  g_autoptr (SandboxRequest) request = data;
+
+  sandbox_request_return_done (request);
+}
+
 static gboolean
 sandbox_bubblewrap_driver_set_network_policy (SandboxDriver        *driver,
                                               SandboxNetworkPolicy *policy,
@@ -279,16 +304,21 @@ sandbox_bubblewrap_driver_set_network_policy (SandboxDriver        *driver,
                                               GError              **error)
 {
   SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  gboolean                 shared = FALSE;
 
   if (!sandbox_bubblewrap_driver_check_policy (policy, error) ||
       !sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
     return FALSE;
 
-  /* Each command has a sandbox of its own, and none is alive: the next one is built with it. */
+  /* No command is alive: the next one gets a sandbox that is built with it. */
   g_mutex_lock (&self->lock);
+  shared = sandbox_bubblewrap_driver_shares_network (self->policy);
   g_set_object (&self->policy, policy);
   g_mutex_unlock (&self->lock);
-  sandbox_request_return_done (request);
+  if (sandbox_bubblewrap_driver_shares_network (policy) != shared)
+    sandbox_agent_driver_end_sandbox (SANDBOX_AGENT_DRIVER (self), sandbox_bubblewrap_driver_policy_set, g_object_ref (request));
+  else
+    sandbox_request_return_done (request);
 
   return TRUE;
 }
@@ -410,12 +440,13 @@ sandbox_bubblewrap_driver_list_protections (SandboxProfile *profile)
 }
 
 SandboxDriver *
-sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
-                               SandboxWorkspace        *workspace,
-                               SandboxProfile          *profile,
-                               SandboxNetworkPolicy    *policy,
-                               SandboxRestrictions      required,
-                               SandboxControlGroup     *control_group)
+sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch      *launch,
+                               SandboxWorkspace             *workspace,
+                               SandboxProfile               *profile,
+                               SandboxNetworkPolicy         *policy,
+                               SandboxRestrictions           required,
+                               SandboxControlGroup          *control_group,
+                               const SandboxBubblewrapSlots *slots)
 {
   g_auto (GStrv) environment = sandbox_bubblewrap_driver_make_environment (profile);
   SandboxBubblewrapDriver *self = NULL;
@@ -424,6 +455,10 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
                        "environment", environment,
                        "limits", sandbox_profile_get_limits (profile),
                        "control-group", control_group,
+                       "nested", slots->nested,
+                       "armed-slots", slots->n_armed,
+                       "idle-ms", slots->idle_ms,
+                       "isolation", slots->isolation,
                        NULL);
   self->launch = sandbox_bubblewrap_launch_ref (launch);
   self->is_root = sandbox_bubblewrap_launch_is_root (launch);

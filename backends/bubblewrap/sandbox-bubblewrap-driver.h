@@ -12,14 +12,24 @@ G_DECLARE_FINAL_TYPE (SandboxBubblewrapDriver, sandbox_bubblewrap_driver, SANDBO
 
 void sandbox_bubblewrap_driver_register (GTypeModule *module);
 
+/* How commands share a sandbox of the session, if they do. */
+typedef struct
+{
+  gboolean         nested;
+  guint            n_armed;
+  guint            idle_ms;
+  SandboxIsolation isolation;
+} SandboxBubblewrapSlots;
+
 /* @policy is one that can be enforced; see sandbox_bubblewrap_driver_check_policy (). Without a @control_group there are
  * no limits that need one. */
-SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch *launch,
-                                              SandboxWorkspace        *workspace,
-                                              SandboxProfile          *profile,
-                                              SandboxNetworkPolicy    *policy,
-                                              SandboxRestrictions      required,
-                                              SandboxControlGroup     *control_group);
+SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch      *launch,
+                                              SandboxWorkspace             *workspace,
+                                              SandboxProfile               *profile,
+                                              SandboxNetworkPolicy         *policy,
+                                              SandboxRestrictions           required,
+                                              SandboxControlGroup          *control_group,
+                                              const SandboxBubblewrapSlots *slots);
 
 /* The least that programs expect, and the profile's variables over it. */
 char **sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile);

@@ -103,6 +103,18 @@ sandbox_bubblewrap_launch_is_set_user_id (SandboxBubblewrapLaunch *self)
 }
 
 gboolean
+sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self)
+{
+  /* What is protected is looked for, and held, when a command starts: later ones of a sandbox would miss it if the host
+   * has removed it since. */
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    if (((const SandboxBubblewrapStep *) self->plan->steps->pdata[i])->kind == SANDBOX_BUBBLEWRAP_STEP_PROTECT)
+      return FALSE;
+
+  return !self->set_user_id && !self->sources->seal_proc;
+}
+
+gboolean
 sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self)
 {
   return self->plan->n_slots > 0;
@@ -782,12 +794,26 @@ sandbox_bubblewrap_launch_owns_memory (SandboxBubblewrapLaunch *self)
   return TRUE;
 }
 
-SandboxAgentChannel *
-sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
-                                 gboolean                 share_network,
-                                 SandboxAgentGroup       *group,
-                                 GError                 **error)
+/* The memory file systems that commands can write to. */
+static void
+sandbox_bubblewrap_launch_add_memories (SandboxBubblewrapLaunch *self,
+                                        SandboxAgentChannel     *channel)
 {
+  for (guint i = 0; i < self->plan->steps->len; i++)
+    {
+      const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
+
+      if (step->kind == SANDBOX_BUBBLEWRAP_STEP_MEMORY && step->sticky)
+        sandbox_agent_channel_add_memory (channel, step->target, step->size);
+    }
+}
+
+SandboxAgentChannel *
+sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
+                                 const SandboxBubblewrapStartManner *manner,
+                                 GError                            **error)
+{
+  SandboxAgentGroup *group = manner->group;
   g_autoptr (SandboxAgentChannel) channel = NULL;
   g_auto (SandboxBubblewrapFd) group_fd = -1;
   int                      sockets[2] = { -1, -1 };
@@ -808,6 +834,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
   /* or one that is read-only */
   if (self->manner.proc != SANDBOX_PROC_MODE_FRESH || self->sources->seal_proc)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC;
+  if (manner->slots)
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS | (manner->is_shared ? SANDBOX_AGENT_CHANNEL_FLAGS_SHARED : 0);
 
   if (!sandbox_workspace_check (self->workspace, error) ||
       !sandbox_bubblewrap_sources_check (self->sources, error) ||
@@ -821,7 +849,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox could not be built (step: descriptors): %s", g_strerror (errno));
   else
-    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], group_fd, share_network, &pid, error);
+    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], group_fd, manner->share_network, &pid, error);
   sandbox_bubblewrap_fd_close (sockets[1]);
   sandbox_bubblewrap_fd_close (words[1]);
 
@@ -839,6 +867,8 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
         sandbox_agent_channel_set_owner (channel, self->identity->uid, self->identity->gid);
       sandbox_agent_channel_set_workspace (channel, self->workspace_target, self->workspace_device, self->workspace_inode);
       sandbox_agent_channel_set_filter (channel, self->filter);
+      if (manner->slots && !manner->is_shared)
+        sandbox_bubblewrap_launch_add_memories (self, channel);
       for (guint i = 0; i < self->rules->len; i++)
         {
           const SandboxBubblewrapRule *rule = &g_array_index (self->rules, SandboxBubblewrapRule, i);

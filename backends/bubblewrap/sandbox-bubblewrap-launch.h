@@ -62,15 +62,27 @@ int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
                                            const char *const          *argv,
                                            pid_t                      *pid);
 
+/* Whether commands can have slots in a sandbox of the session: not without rights for the agent, not where all of /proc is
+ * read-only, as that is made by bwrap, and not where something of the workspace is protected. */
+gboolean sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self);
+
 /* Whether bwrap is given something by descriptor. */
 gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);
 
-/* Starts bwrap, which builds a sandbox with a waiting agent, in @group if that is not NULL. On the worker only: the
- * sandbox dies with the thread that started it. */
-SandboxAgentChannel *sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch *self,
-                                                      gboolean                 share_network,
-                                                      SandboxAgentGroup       *group,
-                                                      GError                 **error);
+/* What a start differs in from others of the session */
+typedef struct
+{
+  gboolean           share_network;
+  gboolean           slots;     /* for all commands of the session */
+  gboolean           is_shared; /* what is private to a slot else */
+  SandboxAgentGroup *group;     /* nullable */
+} SandboxBubblewrapStartManner;
+
+/* Starts bwrap, which builds a sandbox with a waiting agent. On the worker only: the sandbox dies with the thread that
+ * started it. */
+SandboxAgentChannel *sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
+                                                      const SandboxBubblewrapStartManner *manner,
+                                                      GError                            **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxBubblewrapLaunch, sandbox_bubblewrap_launch_unref)
 

@@ -122,18 +122,56 @@ sandbox_bubblewrap_trial_explained_cb (GObject      *object,
   sandbox_bubblewrap_trial_answer (trial);
 }
 
+static void
+sandbox_bubblewrap_trial_sandbox_ended (SandboxAgentDriver *driver,
+                                        gpointer            data)
+{
+  g_autoptr (GTask) task = data;
+
+  g_task_return_boolean (task, TRUE);
+}
+
+/* Goes on with @next when nothing is left of the sandbox. */
+static void
+sandbox_bubblewrap_trial_close (SandboxBubblewrapTrial *trial,
+                                GAsyncReadyCallback     next)
+{
+  GTask *task = g_task_new (trial->backend, NULL, next, trial);
+
+  g_task_set_source_tag (task, sandbox_bubblewrap_trial_close);
+  sandbox_agent_driver_end_sandbox (SANDBOX_AGENT_DRIVER (trial->driver), sandbox_bubblewrap_trial_sandbox_ended, task);
+}
+
+static void
+sandbox_bubblewrap_trial_conclude (SandboxBubblewrapTrial *trial)
+{
+  const GError  *error = trial->error;
+  const gboolean is_probe = trial->directory != NULL;
+
+  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) || (is_probe && error == NULL))
+    sandbox_bubblewrap_trial_run_blocking (trial, sandbox_bubblewrap_trial_explain, sandbox_bubblewrap_trial_explained_cb);
+  else
+    sandbox_bubblewrap_trial_answer (trial);
+}
+
+static void
+sandbox_bubblewrap_trial_closed_cb (GObject      *object,
+                                    GAsyncResult *result,
+                                    gpointer      user_data)
+{
+  sandbox_bubblewrap_trial_conclude (user_data);
+}
+
 /* It is known what came of the whole; @error is taken. */
 static void
 sandbox_bubblewrap_trial_end (SandboxBubblewrapTrial *trial,
                               GError                 *error)
 {
-  const gboolean is_probe = trial->directory != NULL;
-
   trial->error = error;
-  if (g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE) || (is_probe && error == NULL))
-    sandbox_bubblewrap_trial_run_blocking (trial, sandbox_bubblewrap_trial_explain, sandbox_bubblewrap_trial_explained_cb);
+  if (trial->driver != NULL && (error != NULL || trial->directory != NULL))
+    sandbox_bubblewrap_trial_close (trial, sandbox_bubblewrap_trial_closed_cb);
   else
-    sandbox_bubblewrap_trial_answer (trial);
+    sandbox_bubblewrap_trial_conclude (trial);
 }
 
 /* The next way to build it, each a little less than the one before but within what the profile allows. None is
@@ -150,7 +188,15 @@ sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
       return TRUE;
     }
 
+  /* Where sandboxes cannot be in each other, each command has one by bwrap. */
   manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
+  if (trial->slots.nested && trial->wanted.isolation != SANDBOX_ISOLATION_SHARED)
+    {
+      trial->slots.nested = FALSE;
+      return TRUE;
+    }
+
+  trial->slots.nested = trial->wanted.nested;
   if (manner->proc == SANDBOX_PROC_MODE_FRESH && sandbox_profile_get_proc (trial->profile) == SANDBOX_PROC_MODE_AUTO)
     {
       manner->proc = SANDBOX_PROC_MODE_NONE;
@@ -167,6 +213,19 @@ sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
 }
 
 static void sandbox_bubblewrap_trial_prepare (SandboxBubblewrapTrial *trial);
+
+static void
+sandbox_bubblewrap_trial_again_cb (GObject      *object,
+                                   GAsyncResult *result,
+                                   gpointer      user_data)
+{
+  SandboxBubblewrapTrial *trial = user_data;
+
+  g_clear_object (&trial->process);
+  g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
+  g_clear_object (&trial->driver);
+  sandbox_bubblewrap_trial_prepare (trial);
+}
 
 /* @error, which is taken, tells why no program runs; NULL when one did. */
 static void
@@ -186,10 +245,7 @@ sandbox_bubblewrap_trial_proved (SandboxBubblewrapTrial *trial,
       sandbox_bubblewrap_trial_fall_back (trial))
     {
       g_error_free (error);
-      g_clear_object (&trial->process);
-      g_clear_pointer (&trial->launch, sandbox_bubblewrap_launch_unref);
-      g_clear_object (&trial->driver);
-      sandbox_bubblewrap_trial_prepare (trial);
+      sandbox_bubblewrap_trial_close (trial, sandbox_bubblewrap_trial_again_cb);
       return;
     }
 
@@ -297,6 +353,14 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
   SandboxLimits *limits = sandbox_profile_get_limits (trial->profile);
   GError        *error = NULL;
 
+  trial->slots.nested = trial->slots.nested && sandbox_bubblewrap_launch_can_nest (trial->launch);
+  if (!trial->slots.nested && trial->slots.isolation == SANDBOX_ISOLATION_SHARED)
+    {
+      sandbox_bubblewrap_trial_end (trial, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                                                                "The isolation “shared” needs a sandbox of the session, which cannot be had with this profile and backend"));
+      return;
+    }
+
   /* The filter and the kernel stay what they are: a later session only shows that a program runs. A probe looks anew. */
   trial->stamp_id = g_quark_from_string (stamp);
   trial->checks = trial->directory != NULL || (guint) g_atomic_int_get (&trial_proved[kind]) != trial->stamp_id;
@@ -305,7 +369,7 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
   if (!sandbox_agent_driver_check_limits (limits, NULL, NULL))
     sandbox_command_set_limits (command, limits);
   trial->driver = sandbox_bubblewrap_driver_new (trial->launch, trial->workspace, trial->profile, trial->policy, trial->required,
-                                                 trial->control_group);
+                                                 trial->control_group, &trial->slots);
   session = sandbox_session_new_for_driver (trial->driver, &error);
   if (session == NULL)
     {
@@ -386,6 +450,7 @@ sandbox_bubblewrap_trial_begin (SandboxBackend               *backend,
                                 SandboxProfile               *profile,
                                 SandboxNetworkPolicy         *policy,
                                 SandboxRestrictions           required,
+                                const SandboxBubblewrapSlots *slots,
                                 char                         *directory,
                                 SandboxBubblewrapTrialFunc    done,
                                 SandboxRequest               *request)
@@ -401,6 +466,8 @@ sandbox_bubblewrap_trial_begin (SandboxBackend               *backend,
   trial->is_default = profile == NULL;
   g_set_object (&trial->policy, policy);
   trial->required = required;
+  trial->wanted = *slots;
+  trial->slots = *slots;
   trial->stamp = directory != NULL ? sandbox_bubblewrap_probe_stamp (executable) : NULL;
   trial->directory = directory;
   trial->done = done;

@@ -3,6 +3,7 @@
 
 #include <sandbox-glib.h>
 
+#include "sandbox-bubblewrap-driver.h"
 #include "sandbox-bubblewrap-launch.h"
 #include "sandbox-bubblewrap-probe.h"
 
@@ -29,10 +30,12 @@ struct _SandboxBubblewrapTrial
   gboolean                   is_default; /* no profile was given */
   SandboxNetworkPolicy      *policy;     /* nullable */
   SandboxRestrictions        required;
+  SandboxBubblewrapSlots     wanted;
   SandboxBubblewrapTrialFunc done;
 
   /* what came of it */
   SandboxBubblewrapManner  manner;
+  SandboxBubblewrapSlots   slots;
   SandboxBubblewrapLaunch *launch;   /* nullable */
   SandboxDriver           *driver;   /* nullable */
   SandboxBubblewrapProbe  *probe;    /* nullable */
@@ -62,6 +65,7 @@ void sandbox_bubblewrap_trial_begin (SandboxBackend               *backend,
                                      SandboxProfile               *profile,
                                      SandboxNetworkPolicy         *policy,
                                      SandboxRestrictions           required,
+                                     const SandboxBubblewrapSlots *slots,
                                      char                         *directory,
                                      SandboxBubblewrapTrialFunc    done,
                                      SandboxRequest               *request);

@@ -14,7 +14,18 @@ gboolean sandbox_agent_channel_own_fd (SandboxAgentChannel *self,
 /* The control group of the sandbox, or NULL. */
 SandboxAgentGroup *sandbox_agent_channel_get_group (SandboxAgentChannel *self);
 
-/* Sends what the sandbox is prepared with. Once, first. */
+/* Whether the other end makes slots, and is no slot itself. */
+gboolean sandbox_agent_channel_has_slots (SandboxAgentChannel *self);
+
+/* Has a slot made: a channel to it, which may be used at once, whatever becomes of the slot. The sandbox lives as long as
+ * channels to slots do. */
+SandboxAgentChannel *sandbox_agent_channel_arm (SandboxAgentChannel *self,
+                                                GError             **error);
+
+/* Of a slot: whether its end has come before it was used. */
+gboolean sandbox_agent_channel_is_dead (SandboxAgentChannel *self);
+
+/* Sends what the sandbox is prepared with. Once, first; a slot has been prepared already. */
 gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                            GError             **error);
 
@@ -30,5 +41,9 @@ void sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
 /* How the launcher ended, for a message: "exit status 1", and what it said, bounded and made harmless. Only
  * evidence: nothing is decided by it. */
 char *sandbox_agent_channel_describe_end (SandboxAgentChannel *self);
+
+/* The error for a sandbox that is gone without a word, before or after its HELLO. */
+GError *sandbox_agent_channel_make_end_error (SandboxAgentChannel *self,
+                                              gboolean             said_hello);
 
 G_END_DECLS

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib-unix.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,9 +57,12 @@ struct _SandboxAgentChannel
   guint                    gid;
   SandboxAgentGroup       *group; /* nullable */
   siginfo_t                launcher_end;
+  GArray                  *memories; /* of SandboxAgentChannelMemory */
+  SandboxAgentChannel     *sandbox;  /* of a slot: the channel of the sandbox that it is in */
 };
 
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX);
+G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MEMORIES == SANDBOX_AGENT_N_MEMORIES_MAX);
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES == SANDBOX_AGENT_N_RULES_MAX);
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE == SANDBOX_AGENT_RULES_SIZE_MAX);
 /* One spelling on both sides */
@@ -83,6 +87,20 @@ typedef struct
   char              *path;
   SandboxAgentAccess access;
 } SandboxAgentChannelRule;
+
+typedef struct
+{
+  char   *target;
+  guint64 size;
+} SandboxAgentChannelMemory;
+
+static void
+sandbox_agent_channel_clear_memory (gpointer data)
+{
+  SandboxAgentChannelMemory *memory = data;
+
+  g_free (memory->target);
+}
 
 static void
 sandbox_agent_channel_clear_rule (gpointer data)
@@ -183,6 +201,7 @@ sandbox_agent_channel_finalize (GObject *object)
   sandbox_fork_close (&self->lock_fd);
   g_array_unref (self->mounts);
   g_array_unref (self->rules);
+  g_array_unref (self->memories);
   g_free (self->workspace_target);
 
   /* Nobody waits for the launcher any more, but our child has to be reaped. */
@@ -200,6 +219,7 @@ sandbox_agent_channel_finalize (GObject *object)
     }
   sandbox_fork_close (&self->launcher_fd);
   g_clear_object (&self->group);
+  g_clear_object (&self->sandbox);
 
   G_OBJECT_CLASS (sandbox_agent_channel_parent_class)->finalize (object);
 }
@@ -219,6 +239,8 @@ sandbox_agent_channel_init (SandboxAgentChannel *self)
   g_array_set_clear_func (self->mounts, sandbox_agent_channel_clear_mount);
   self->rules = g_array_new (FALSE, FALSE, sizeof (SandboxAgentChannelRule));
   g_array_set_clear_func (self->rules, sandbox_agent_channel_clear_rule);
+  self->memories = g_array_new (FALSE, FALSE, sizeof (SandboxAgentChannelMemory));
+  g_array_set_clear_func (self->memories, sandbox_agent_channel_clear_memory);
   self->launcher_fd = -1;
   self->words_fd = -1;
   self->lock_fd = -1;
@@ -430,6 +452,34 @@ sandbox_agent_channel_protect (SandboxAgentChannel *self,
 }
 
 /**
+ * sandbox_agent_channel_add_memory:
+ * @self: a channel with %SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
+ * @target: the absolute path of a directory in the guest
+ * @size: how many bytes it holds at most, or 0 for half of the memory
+ *
+ * Has each slot get an empty memory file system of its own there, which is gone with its command.
+ *
+ * There are at most %SANDBOX_AGENT_CHANNEL_MAX_MEMORIES, and none with %SANDBOX_AGENT_CHANNEL_FLAGS_SHARED.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_channel_add_memory (SandboxAgentChannel *self,
+                                  const char          *target,
+                                  guint64              size)
+{
+  SandboxAgentChannelMemory memory = { NULL, size };
+
+  g_return_if_fail (SANDBOX_IS_AGENT_CHANNEL (self));
+  g_return_if_fail (target != NULL && target[0] == '/');
+  g_return_if_fail (sandbox_agent_channel_has_slots (self) && (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHARED) == 0);
+  g_return_if_fail (self->memories->len < SANDBOX_AGENT_CHANNEL_MAX_MEMORIES);
+
+  memory.target = g_strdup (target);
+  g_array_append_val (self->memories, memory);
+}
+
+/**
  * sandbox_agent_channel_add_rule:
  * @self: a channel
  * @path: an absolute path in the guest, no link in it
@@ -547,6 +597,57 @@ sandbox_agent_channel_get_socket (SandboxAgentChannel *self)
 }
 
 gboolean
+sandbox_agent_channel_has_slots (SandboxAgentChannel *self)
+{
+  return (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0;
+}
+
+SandboxAgentChannel *
+sandbox_agent_channel_arm (SandboxAgentChannel *self,
+                           GError             **error)
+{
+  SandboxAgentPacket   packet = { .type = SANDBOX_AGENT_ARM, .n_fds = 1 };
+  SandboxAgentChannel *slot = NULL;
+  char                 buffer[64];
+  int                  sockets[2];
+  gboolean             sent = FALSE;
+
+  /* No child is forked that would keep a slot from its end. */
+  sandbox_fork_lock ();
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+    {
+      sandbox_fork_unlock ();
+      sandbox_set_error_from_errno (error, errno, "Cannot make a socket for a command");
+      return NULL;
+    }
+  slot = g_object_new (SANDBOX_TYPE_AGENT_CHANNEL, NULL);
+  slot->socket_fd = sockets[0];
+  sandbox_fork_watch (&slot->socket_fd);
+  packet.fds[0] = sockets[1];
+  sent = sandbox_agent_send (self->socket_fd, &packet, buffer, sizeof buffer);
+  sandbox_fork_unlock ();
+  if (!sent)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The sandbox of the session cannot be asked for a slot: %s", g_strerror (errno));
+  sandbox_close_fd (sockets[1]);
+  slot->sandbox = g_object_ref (self);
+  slot->uid = self->uid;
+  slot->gid = self->gid;
+  if (!sent)
+    g_clear_object (&slot);
+
+  return slot;
+}
+
+gboolean
+sandbox_agent_channel_is_dead (SandboxAgentChannel *self)
+{
+  struct pollfd poll_fd = { self->socket_fd, 0, 0 };
+
+  return poll (&poll_fd, 1, 0) != 0;
+}
+
+gboolean
 sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                   GError             **error)
 {
@@ -554,6 +655,9 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   g_autofree char   *buffer = NULL;
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SETUP };
   gsize              size = 0;
+
+  if (self->sandbox != NULL)
+    return TRUE;
 
   filter = sandbox_agent_filter_get (self->filter, (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0, error);
   if (filter == NULL)
@@ -569,6 +673,13 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SHUT_PROC;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_BOUND_NAMES;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_SLOTS;
+  /* That kind leaves nobody to set limits, which a slot does for its command. */
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0 && self->filter == SANDBOX_FILTER_STRICT)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_LATE_FILTER;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHARED) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_SHARED;
   packet.setup.workspace = self->workspace_target;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;
@@ -584,6 +695,13 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
       for (guint j = 0; j < G_N_ELEMENTS (mount->fds); j++)
         if (mount->fds[j] >= 0)
           packet.fds[packet.n_fds++] = mount->fds[j];
+    }
+  packet.setup.n_memories = self->memories->len;
+  for (guint i = 0; i < self->memories->len; i++)
+    {
+      const SandboxAgentChannelMemory *memory = &g_array_index (self->memories, SandboxAgentChannelMemory, i);
+
+      packet.setup.memories[i] = (SandboxAgentMemory){ memory->target, memory->size };
     }
   packet.setup.n_rules = self->rules->len;
   for (guint i = 0; i < self->rules->len; i++)
@@ -717,4 +835,22 @@ sandbox_agent_channel_describe_end (SandboxAgentChannel *self)
     end = g_strdup_printf ("signal %d", self->launcher_end.si_status);
 
   return words != NULL ? g_strdup_printf ("%s; it said “%s”", end, words) : g_steal_pointer (&end);
+}
+
+GError *
+sandbox_agent_channel_make_end_error (SandboxAgentChannel *self,
+                                      gboolean             said_hello)
+{
+  g_autofree char *end = NULL;
+
+  if (self->sandbox != NULL)
+    return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                "The sandbox of the session ended before the command started");
+
+  end = sandbox_agent_channel_describe_end (self);
+
+  return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                      said_hello ? "The sandbox ended before its command started (%s)"
+                                 : "The sandbox could not be built (step: launcher): %s",
+                      end);
 }

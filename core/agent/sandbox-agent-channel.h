@@ -23,6 +23,9 @@ G_BEGIN_DECLS
  * @SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC: of `/proc` commands can write what is about processes and nothing else, and the
  *   keys of their user are not shown
  * @SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES: the memory file systems `/tmp` and `/dev/shm` have no more files than pages
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS: the agent runs any number of commands, each in a slot: in namespaces of its own, used once
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_SHARED: the slots share `/tmp`, `/dev/shm`, terminals and System V IPC of the sandbox; only with
+ *   %SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
  *
  * What an agent prepares before it starts a command.
  *
@@ -37,6 +40,8 @@ typedef enum /*< flags >*/
   SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC = 1 << 3,
   SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC = 1 << 4,
   SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES = 1 << 5,
+  SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS = 1 << 6,
+  SANDBOX_AGENT_CHANNEL_FLAGS_SHARED = 1 << 7,
 } SandboxAgentChannelFlags;
 
 /**
@@ -72,6 +77,15 @@ typedef enum /*< flags >*/
  * Since: 1.0
  */
 #define SANDBOX_AGENT_CHANNEL_MAX_MOUNTS 8
+
+/**
+ * SANDBOX_AGENT_CHANNEL_MAX_MEMORIES:
+ *
+ * How many memory file systems each slot of an agent has of its own.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_CHANNEL_MAX_MEMORIES 4
 
 /**
  * SANDBOX_AGENT_CHANNEL_MAX_RULES:
@@ -132,6 +146,10 @@ void sandbox_agent_channel_take_overlay (SandboxAgentChannel *self,
                                          const char          *target,
                                          int                  lower_fd,
                                          int                  base_fd);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_channel_add_memory (SandboxAgentChannel *self,
+                                       const char          *target,
+                                       guint64              size);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_agent_channel_protect (SandboxAgentChannel *self,
                                     const char          *target);

@@ -4,9 +4,12 @@
 
 #include "sandbox-agent-channel-private.h"
 #include "sandbox-agent-process-private.h"
+#include "sandbox-agent-slots-private.h"
 #include "sandbox-control-group-private.h"
+#include "sandbox-enums.h"
 #include "sandbox-environment-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fork-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker-private.h"
@@ -28,10 +31,21 @@ typedef struct
   char               **environment;
   SandboxLimits       *limits;
   SandboxControlGroup *control_group; /* nullable */
+  gboolean             nested;
+  guint                armed_slots;
+  guint                idle_ms;
+  SandboxIsolation     isolation;
+  guint                generation;
 
   GMutex     lock; /* guards what follows */
   GPtrArray *live; /* GWeakRef of SandboxAgentProcess: those that have not ended */
   gboolean   closed;
+
+  /* the worker's, of a nested driver */
+  SandboxAgentSlots *slots;   /* the sandbox of the session, until it is over; else NULL */
+  GCancellable      *opening; /* a channel to a new one is on its way; cancelled: it will not do */
+  GQueue             waiting; /* of SandboxAgentStart: what wants a slot */
+  GQueue             endings; /* of SandboxAgentEnding: wait for the end */
 } SandboxAgentDriverPrivate;
 
 typedef enum
@@ -39,9 +53,13 @@ typedef enum
   PROP_ENVIRONMENT = 1,
   PROP_LIMITS,
   PROP_CONTROL_GROUP,
+  PROP_NESTED,
+  PROP_ARMED_SLOTS,
+  PROP_IDLE_MS,
+  PROP_ISOLATION,
 } SandboxAgentDriverProps;
 
-static GParamSpec *properties[PROP_CONTROL_GROUP + 1];
+static GParamSpec *properties[PROP_ISOLATION + 1];
 
 /* On the request for a channel: the limits that its sandbox has a control group for */
 static GQuark sandbox_agent_driver_limits_quark (void);
@@ -134,30 +152,318 @@ sandbox_agent_driver_add_live (SandboxAgentDriver  *self,
   return !closed;
 }
 
+/* Answers a start that comes to nothing. */
+static void
+sandbox_agent_start_fail (SandboxAgentStart *start,
+                          const GError      *error)
+{
+  g_autoptr (SandboxRequest) request = g_steal_pointer (&start->request);
+  g_autoptr (GError) cancelled = sandbox_request_is_cancelled (request) ? sandbox_error_new_cancelled () : NULL;
+
+  g_clear_object (&start->channel);
+  sandbox_request_return_error (request, cancelled != NULL ? cancelled : error);
+}
+
+/* Sends the command to the start's channel, which is in a slot of @slots or has a sandbox for itself. */
+static void
+sandbox_agent_driver_start (SandboxAgentStart *start,
+                            SandboxAgentSlots *slots)
+{
+  g_autoptr (SandboxRequest) request = g_steal_pointer (&start->request);
+  g_auto (GStrv) environment = sandbox_environment_merge (sandbox_agent_driver_get_environment (start->driver),
+                                                          sandbox_command_get_environment (start->command));
+
+  start->process = sandbox_agent_process_start (start->channel, slots, start->command,
+                                                (const char *const *) environment, request);
+  if (!sandbox_agent_driver_add_live (start->driver, start->process))
+    sandbox_agent_process_abort (start->process);
+}
+
 static gboolean
 sandbox_agent_driver_start_cb (gpointer user_data)
 {
   SandboxAgentStart *start = user_data;
-  g_autoptr (SandboxRequest) request = g_steal_pointer (&start->request);
-  g_auto (GStrv) environment = NULL;
 
-  if (sandbox_request_is_cancelled (request))
+  if (sandbox_request_is_cancelled (start->request))
+    sandbox_agent_start_fail (start, NULL);
+  else
+    sandbox_agent_driver_start (start, NULL);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* ---- The sandbox of a session ----------------------------------------------------------------------------------- */
+
+static void sandbox_agent_driver_open_sandbox (SandboxAgentDriver *self);
+
+/* Somebody who wants the sandbox to end */
+typedef struct
+{
+  SandboxAgentDriver         *driver;
+  SandboxAgentDriverEndedFunc func;
+  gpointer                    data;
+} SandboxAgentEnding;
+
+static void
+sandbox_agent_ending_free (gpointer data)
+{
+  SandboxAgentEnding *ending = data;
+
+  g_object_unref (ending->driver);
+  g_free (ending);
+}
+
+static GError *
+sandbox_agent_driver_new_stopped (void)
+{
+  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+}
+
+static gboolean
+sandbox_agent_driver_is_closed (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  gboolean                   closed = FALSE;
+
+  g_mutex_lock (&priv->lock);
+  closed = priv->closed;
+  g_mutex_unlock (&priv->lock);
+
+  return closed;
+}
+
+static void
+sandbox_agent_driver_fail_waiting (SandboxAgentDriver *self,
+                                   const GError       *error)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  SandboxAgentStart         *start = NULL;
+
+  while ((start = g_queue_pop_head (&priv->waiting)) != NULL)
     {
-      g_autoptr (GError) error = sandbox_error_new_cancelled ();
+      sandbox_agent_start_fail (start, error);
+      sandbox_agent_start_unref (start);
+    }
+}
 
-      g_clear_object (&start->channel);
-      sandbox_request_return_error (request, error);
+static void
+sandbox_agent_driver_start_in_slot (SandboxAgentDriver *self,
+                                    SandboxAgentStart  *start)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  g_autoptr (GError) error = NULL;
+
+  if (!sandbox_request_is_cancelled (start->request))
+    start->channel = sandbox_agent_slots_take (priv->slots, &error);
+  if (start->channel != NULL)
+    sandbox_agent_driver_start (start, priv->slots);
+  else
+    sandbox_agent_start_fail (start, error);
+}
+
+/* The sandbox is ready, or over. */
+static void
+sandbox_agent_driver_slots_changed (SandboxAgentSlots *slots,
+                                    gpointer           data)
+{
+  g_autoptr (SandboxAgentDriver) self = g_weak_ref_get (data);
+  SandboxAgentDriverPrivate *priv = NULL;
+  SandboxAgentStart         *start = NULL;
+  SandboxAgentEnding        *ending = NULL;
+  const GError              *failure = sandbox_agent_slots_get_failure (slots);
+
+  if (self == NULL)
+    return;
+
+  priv = sandbox_agent_driver_get_instance_private (self);
+  if (sandbox_agent_slots_is_ready (slots))
+    {
+      while ((start = g_queue_pop_head (&priv->waiting)) != NULL)
+        {
+          sandbox_agent_driver_start_in_slot (self, start);
+          sandbox_agent_start_unref (start);
+        }
+      return;
+    }
+
+  if (failure != NULL)
+    sandbox_agent_driver_fail_waiting (self, failure);
+  g_clear_pointer (&priv->slots, sandbox_agent_slots_unref);
+  while ((ending = g_queue_pop_head (&priv->endings)) != NULL)
+    {
+      ending->func (self, ending->data);
+      sandbox_agent_ending_free (ending);
+    }
+  sandbox_agent_driver_open_sandbox (self);
+}
+
+typedef struct
+{
+  SandboxAgentDriver  *driver;
+  GCancellable        *opening;
+  SandboxAgentChannel *channel;
+  GError              *error;
+} SandboxAgentOpening;
+
+static void
+sandbox_agent_opening_free (gpointer data)
+{
+  SandboxAgentOpening *opening = data;
+
+  g_clear_object (&opening->channel);
+  g_clear_object (&opening->opening);
+  g_clear_object (&opening->driver);
+  g_clear_error (&opening->error);
+  g_free (opening);
+}
+
+static gboolean
+sandbox_agent_driver_sandbox_opened_cb (gpointer user_data)
+{
+  SandboxAgentOpening       *opening = user_data;
+  SandboxAgentDriver        *self = opening->driver;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  GWeakRef                  *weak = NULL;
+
+  g_clear_object (&priv->opening);
+  if (g_cancellable_is_cancelled (opening->opening))
+    {
+      /* What it was to be has changed meanwhile. */
+      g_clear_object (&opening->channel);
+      sandbox_agent_driver_open_sandbox (self);
+      return G_SOURCE_REMOVE;
+    }
+  if (opening->channel != NULL && !sandbox_agent_channel_has_slots (opening->channel))
+    g_set_error (&opening->error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "%s made a sandbox that has no slots", G_OBJECT_TYPE_NAME (self));
+  if (opening->error != NULL)
+    {
+      sandbox_agent_driver_fail_waiting (self, opening->error);
       return G_SOURCE_REMOVE;
     }
 
-  environment = sandbox_environment_merge (sandbox_agent_driver_get_environment (start->driver),
-                                           sandbox_command_get_environment (start->command));
-  start->process = sandbox_agent_process_start (start->channel, start->command,
-                                                (const char *const *) environment, request);
-  if (!sandbox_agent_driver_add_live (start->driver, start->process))
-    sandbox_agent_process_abort (start->process);
+  weak = g_new (GWeakRef, 1);
+  g_weak_ref_init (weak, self);
+  priv->slots = sandbox_agent_slots_new (opening->channel,
+                                         &(SandboxAgentSlotsManner){
+                                             .n_armed = priv->armed_slots,
+                                             .idle_ms = priv->idle_ms,
+                                             .is_shared = priv->isolation == SANDBOX_ISOLATION_SHARED,
+                                         },
+                                         sandbox_agent_driver_slots_changed, weak, sandbox_agent_driver_free_weak);
 
   return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_driver_sandbox_opened (gpointer      user_data,
+                                     gpointer      answer,
+                                     const GError *error)
+{
+  SandboxAgentOpening *opening = user_data;
+
+  g_set_object (&opening->channel, answer);
+  opening->error = error != NULL ? g_error_copy (error) : NULL;
+  sandbox_worker_invoke (sandbox_agent_driver_sandbox_opened_cb, opening, sandbox_agent_opening_free);
+}
+
+/* If somebody waits for one and none is on its way. One that is ending is waited for: two never have the same files. */
+static void
+sandbox_agent_driver_open_sandbox (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  g_autoptr (SandboxRequest) request = NULL;
+  SandboxAgentOpening *opening = NULL;
+  GError              *refused = NULL;
+  gboolean             taken = FALSE;
+
+  if (priv->slots != NULL || priv->opening != NULL || g_queue_is_empty (&priv->waiting))
+    return;
+  if (sandbox_agent_driver_is_closed (self))
+    {
+      g_autoptr (GError) stopped = sandbox_agent_driver_new_stopped ();
+
+      sandbox_agent_driver_fail_waiting (self, stopped);
+      return;
+    }
+
+  priv->opening = g_cancellable_new ();
+  opening = g_new0 (SandboxAgentOpening, 1);
+  opening->driver = g_object_ref (self);
+  opening->opening = g_object_ref (priv->opening);
+  request = sandbox_request_new_internal (SANDBOX_TYPE_AGENT_CHANNEL, priv->opening, sandbox_agent_driver_sandbox_opened, opening);
+  taken = SANDBOX_AGENT_DRIVER_GET_CLASS (self)->open_channel (self, request, &refused);
+  sandbox_request_dispatched (request, taken, refused);
+}
+
+static gboolean
+sandbox_agent_driver_place_cb (gpointer user_data)
+{
+  SandboxAgentStart         *start = user_data;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (start->driver);
+
+  if (priv->slots != NULL && sandbox_agent_slots_is_ready (priv->slots) && !sandbox_agent_driver_is_closed (start->driver))
+    {
+      sandbox_agent_driver_start_in_slot (start->driver, start);
+      return G_SOURCE_REMOVE;
+    }
+
+  g_queue_push_tail (&priv->waiting, sandbox_agent_start_ref (start));
+  sandbox_agent_driver_open_sandbox (start->driver);
+
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+sandbox_agent_driver_end_sandbox_cb (gpointer user_data)
+{
+  SandboxAgentEnding        *ending = user_data;
+  SandboxAgentDriver        *self = ending->driver;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  if (priv->opening != NULL)
+    g_cancellable_cancel (priv->opening);
+  if (priv->slots == NULL)
+    {
+      ending->func (self, ending->data);
+      sandbox_agent_ending_free (ending);
+      return G_SOURCE_REMOVE;
+    }
+
+  g_queue_push_tail (&priv->endings, ending);
+  sandbox_agent_slots_end (priv->slots);
+
+  return G_SOURCE_REMOVE;
+}
+
+/**
+ * sandbox_agent_driver_end_sandbox: (skip)
+ * @self: a driver
+ * @func: (scope async) (closure user_data): called when nothing of it can run any more
+ * @user_data: data for @func
+ *
+ * Ends the sandbox that the commands of the session share, with everything that runs in there. The next command gets a
+ * new one.
+ *
+ * For drivers that build the next one differently. Does nothing to commands that have a sandbox for themselves.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_agent_driver_end_sandbox (SandboxAgentDriver         *self,
+                                  SandboxAgentDriverEndedFunc func,
+                                  gpointer                    user_data)
+{
+  SandboxAgentEnding *ending = NULL;
+
+  g_return_if_fail (SANDBOX_IS_AGENT_DRIVER (self));
+  g_return_if_fail (func != NULL);
+
+  ending = g_new (SandboxAgentEnding, 1);
+  ending->driver = g_object_ref (self);
+  ending->func = func;
+  ending->data = user_data;
+  sandbox_worker_invoke (sandbox_agent_driver_end_sandbox_cb, ending, NULL);
 }
 
 static void
@@ -196,10 +502,16 @@ sandbox_agent_driver_channel_opened (gpointer      user_data,
 static gboolean
 sandbox_agent_driver_abort_cb (gpointer user_data)
 {
-  SandboxAgentStart *start = user_data;
+  SandboxAgentStart         *start = user_data;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (start->driver);
 
   if (start->process != NULL)
     sandbox_agent_process_abort (start->process);
+  else if (g_queue_remove (&priv->waiting, start))
+    {
+      sandbox_agent_start_fail (start, NULL);
+      sandbox_agent_start_unref (start);
+    }
 
   return G_SOURCE_REMOVE;
 }
@@ -328,6 +640,14 @@ sandbox_agent_driver_spawn (SandboxDriver  *driver,
   g_signal_connect_data (request, "cancelled", G_CALLBACK (sandbox_agent_driver_start_cancelled_cb),
                          sandbox_agent_start_ref (start), sandbox_agent_start_closure_unref, 0);
 
+  /* A control group is for one command. */
+  if (sandbox_agent_driver_get_nested (self) &&
+      sandbox_control_group_find_limit (sandbox_command_get_limits (command)) == NULL)
+    {
+      sandbox_worker_invoke (sandbox_agent_driver_place_cb, start, sandbox_agent_start_unref);
+      return TRUE;
+    }
+
   channel_request = sandbox_request_new_internal (SANDBOX_TYPE_AGENT_CHANNEL, start->cancellable,
                                                   sandbox_agent_driver_channel_opened, start);
   if (sandbox_control_group_find_limit (sandbox_command_get_limits (command)) != NULL)
@@ -337,6 +657,17 @@ sandbox_agent_driver_spawn (SandboxDriver  *driver,
   sandbox_request_dispatched (channel_request, taken, refused);
 
   return TRUE;
+}
+
+static void
+sandbox_agent_driver_closed (SandboxAgentDriver *self,
+                             gpointer            data)
+{
+  g_autoptr (SandboxRequest) request = data;
+  g_autoptr (GError) stopped = sandbox_agent_driver_new_stopped ();
+
+  sandbox_agent_driver_fail_waiting (self, stopped);
+  sandbox_request_return_done (request);
 }
 
 static gboolean
@@ -361,7 +692,7 @@ sandbox_agent_driver_close (SandboxDriver  *driver,
       if (process != NULL)
         sandbox_agent_process_abort (process);
     }
-  sandbox_request_return_done (request);
+  sandbox_agent_driver_end_sandbox (self, sandbox_agent_driver_closed, g_object_ref (request));
 
   return TRUE;
 }
@@ -406,6 +737,22 @@ sandbox_agent_driver_get_property (GObject    *object,
     case PROP_CONTROL_GROUP:
       g_value_set_object (value, sandbox_agent_driver_get_control_group (self));
       break;
+
+    case PROP_NESTED:
+      g_value_set_boolean (value, sandbox_agent_driver_get_nested (self));
+      break;
+
+    case PROP_ARMED_SLOTS:
+      g_value_set_uint (value, sandbox_agent_driver_get_armed_slots (self));
+      break;
+
+    case PROP_IDLE_MS:
+      g_value_set_uint (value, sandbox_agent_driver_get_idle_ms (self));
+      break;
+
+    case PROP_ISOLATION:
+      g_value_set_enum (value, sandbox_agent_driver_get_isolation (self));
+      break;
     }
 }
 
@@ -431,6 +778,22 @@ sandbox_agent_driver_set_property (GObject      *object,
     case PROP_CONTROL_GROUP:
       priv->control_group = g_value_dup_object (value);
       break;
+
+    case PROP_NESTED:
+      priv->nested = g_value_get_boolean (value);
+      break;
+
+    case PROP_ARMED_SLOTS:
+      priv->armed_slots = g_value_get_uint (value);
+      break;
+
+    case PROP_IDLE_MS:
+      priv->idle_ms = g_value_get_uint (value);
+      break;
+
+    case PROP_ISOLATION:
+      priv->isolation = g_value_get_enum (value);
+      break;
     }
 }
 
@@ -445,10 +808,29 @@ sandbox_agent_driver_constructed (GObject *object)
   G_OBJECT_CLASS (sandbox_agent_driver_parent_class)->constructed (object);
 }
 
+static gboolean
+sandbox_agent_driver_end_slots_cb (gpointer user_data)
+{
+  sandbox_agent_slots_end (user_data);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_driver_unref_slots (gpointer data)
+{
+  sandbox_agent_slots_unref (data);
+}
+
 static void
 sandbox_agent_driver_finalize (GObject *object)
 {
   SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (SANDBOX_AGENT_DRIVER (object));
+
+  /* In a forked child they are the parent's. */
+  if (priv->slots != NULL && !sandbox_fork_is_past (priv->generation))
+    sandbox_worker_invoke (sandbox_agent_driver_end_slots_cb, g_steal_pointer (&priv->slots), sandbox_agent_driver_unref_slots);
+  g_clear_object (&priv->opening);
 
   g_clear_pointer (&priv->environment, g_strfreev);
   g_clear_pointer (&priv->live, g_ptr_array_unref);
@@ -503,6 +885,57 @@ sandbox_agent_driver_class_init (SandboxAgentDriverClass *klass)
       g_param_spec_object ("control-group", NULL, NULL, SANDBOX_TYPE_CONTROL_GROUP,
                            G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
 
+  /**
+   * SandboxAgentDriver:nested: (getter get_nested)
+   *
+   * Whether the commands share a sandbox of the session, in which each has a slot: namespaces of its own that are used
+   * once. Channels need %SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS then, but for those with
+   * [method@Sandbox.AgentDriver.get_channel_limits]. Else each command has a sandbox for itself.
+   *
+   * The default is %FALSE.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_NESTED] =
+      g_param_spec_boolean ("nested", NULL, NULL, FALSE,
+                            G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxAgentDriver:armed-slots: (getter get_armed_slots)
+   *
+   * How many slots wait for commands. A command that finds none has one made then, which takes about half a millisecond.
+   *
+   * The default is 2.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_ARMED_SLOTS] =
+      g_param_spec_uint ("armed-slots", NULL, NULL, 0, SANDBOX_AGENT_DRIVER_MAX_ARMED_SLOTS, 2,
+                         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxAgentDriver:idle-ms: (getter get_idle_ms)
+   *
+   * After how many milliseconds without a command the sandbox of the session is given up until the next one; with
+   * %SANDBOX_ISOLATION_SHARED only its armed slots are. 0: never.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_IDLE_MS] =
+      g_param_spec_uint ("idle-ms", NULL, NULL, 0, G_MAXINT, 0,
+                         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
+  /**
+   * SandboxAgentDriver:isolation: (getter get_isolation)
+   *
+   * What commands have to themselves; see [property@Sandbox.CreateOptions:isolation].
+   *
+   * Since: 1.0
+   */
+  properties[PROP_ISOLATION] =
+      g_param_spec_enum ("isolation", NULL, NULL, SANDBOX_TYPE_ISOLATION, SANDBOX_ISOLATION_PER_COMMAND,
+                         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
 
@@ -512,6 +945,9 @@ sandbox_agent_driver_init (SandboxAgentDriver *self)
   SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
 
   g_mutex_init (&priv->lock);
+  g_queue_init (&priv->waiting);
+  g_queue_init (&priv->endings);
+  priv->generation = sandbox_fork_get_generation ();
   priv->live = g_ptr_array_new_with_free_func (sandbox_agent_driver_free_weak);
 }
 
@@ -573,4 +1009,84 @@ sandbox_agent_driver_get_control_group (SandboxAgentDriver *self)
   g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), NULL);
 
   return priv->control_group;
+}
+
+/**
+ * sandbox_agent_driver_get_nested: (get-property nested)
+ * @self: a driver
+ *
+ * Gets whether the commands share a sandbox of the session.
+ *
+ * Returns: whether they do
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_agent_driver_get_nested (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), FALSE);
+
+  return priv->nested;
+}
+
+/**
+ * sandbox_agent_driver_get_armed_slots: (get-property armed-slots)
+ * @self: a driver
+ *
+ * Gets how many slots wait for commands.
+ *
+ * Returns: how many
+ *
+ * Since: 1.0
+ */
+guint
+sandbox_agent_driver_get_armed_slots (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), 0);
+
+  return priv->armed_slots;
+}
+
+/**
+ * sandbox_agent_driver_get_idle_ms: (get-property idle-ms)
+ * @self: a driver
+ *
+ * Gets after how long without a command the sandbox of the session is given up.
+ *
+ * Returns: milliseconds, or 0 for never
+ *
+ * Since: 1.0
+ */
+guint
+sandbox_agent_driver_get_idle_ms (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), 0);
+
+  return priv->idle_ms;
+}
+
+/**
+ * sandbox_agent_driver_get_isolation: (get-property isolation)
+ * @self: a driver
+ *
+ * Gets what commands have to themselves.
+ *
+ * Returns: the isolation
+ *
+ * Since: 1.0
+ */
+SandboxIsolation
+sandbox_agent_driver_get_isolation (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  g_return_val_if_fail (SANDBOX_IS_AGENT_DRIVER (self), SANDBOX_ISOLATION_PER_COMMAND);
+
+  return priv->isolation;
 }

@@ -9,9 +9,19 @@
 #include "sandbox-agent-channel.h"
 #include "sandbox-control-group.h"
 #include "sandbox-driver.h"
+#include "sandbox-isolation.h"
 #include "sandbox-limits.h"
 
 G_BEGIN_DECLS
+
+/**
+ * SANDBOX_AGENT_DRIVER_MAX_ARMED_SLOTS:
+ *
+ * How many slots of a session can wait for commands.
+ *
+ * Since: 1.0
+ */
+#define SANDBOX_AGENT_DRIVER_MAX_ARMED_SLOTS 16
 
 #define SANDBOX_TYPE_AGENT_DRIVER (sandbox_agent_driver_get_type ())
 SANDBOX_AVAILABLE_IN_1_0
@@ -50,6 +60,18 @@ struct _SandboxAgentDriverClass
   gpointer _reserved[8];
 };
 
+/**
+ * SandboxAgentDriverEndedFunc:
+ * @self: the driver
+ * @user_data: data of the caller
+ *
+ * Called on the worker of the library, see [func@Sandbox.get_worker_context], when a sandbox has come to its end.
+ *
+ * Since: 1.0
+ */
+typedef void (*SandboxAgentDriverEndedFunc) (SandboxAgentDriver *self,
+                                             gpointer            user_data);
+
 SANDBOX_AVAILABLE_IN_1_0
 const char *const *sandbox_agent_driver_get_environment (SandboxAgentDriver *self);
 SANDBOX_AVAILABLE_IN_1_0
@@ -64,5 +86,17 @@ SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_agent_driver_check_limits (SandboxLimits       *limits,
                                             SandboxControlGroup *group,
                                             GError             **error);
+SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_agent_driver_get_nested (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+guint sandbox_agent_driver_get_armed_slots (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+guint sandbox_agent_driver_get_idle_ms (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+SandboxIsolation sandbox_agent_driver_get_isolation (SandboxAgentDriver *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_agent_driver_end_sandbox (SandboxAgentDriver         *self,
+                                       SandboxAgentDriverEndedFunc func,
+                                       gpointer                    user_data);
 
 G_END_DECLS

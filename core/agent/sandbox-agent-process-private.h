@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-#include "sandbox-agent-channel.h"
+#include "sandbox-agent-slots-private.h"
 #include "sandbox-command.h"
 #include "sandbox-process.h"
 #include "sandbox-request.h"
@@ -11,9 +11,10 @@ G_BEGIN_DECLS
 #define SANDBOX_TYPE_AGENT_PROCESS (sandbox_agent_process_get_type ())
 G_DECLARE_FINAL_TYPE (SandboxAgentProcess, sandbox_agent_process, SANDBOX, AGENT_PROCESS, SandboxProcess)
 
-/* Sends @command to the agent of @channel and answers @request with the process once its program runs. On
+/* Sends @command to the agent of @channel, which is a slot of @slots or else @slots is NULL, and answers @request with the process once its program runs. On
  * the worker. @environment is the complete one of the command. */
 SandboxAgentProcess *sandbox_agent_process_start (SandboxAgentChannel *channel,
+                                                  SandboxAgentSlots   *slots,
                                                   SandboxCommand      *command,
                                                   const char *const   *environment,
                                                   SandboxRequest      *request);

@@ -67,6 +67,8 @@ struct _SandboxAgentProcess
   gboolean          launcher_ended;
   char             *buffer;
 
+  SandboxAgentSlots *slots; /* whose slot it is in; until it is over */
+
   int  init_fd; /* pidfd of process 1; set before RUNNING, closed with the object */
   gint exited;  /* atomic */
 };
@@ -257,6 +259,11 @@ sandbox_agent_process_over (SandboxAgentProcess *self)
     sandbox_process_set_gone (SANDBOX_PROCESS (self));
   else
     sandbox_request_return_error (request, self->failure);
+
+  /* after the answer */
+  if (self->slots != NULL)
+    sandbox_agent_slots_release (self->slots);
+  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
 }
 
 static gboolean
@@ -536,7 +543,6 @@ sandbox_agent_process_launcher_ended_cb (gpointer user_data)
 static GError *
 sandbox_agent_process_silent_error (SandboxAgentProcess *self)
 {
-  g_autofree char   *end = sandbox_agent_channel_describe_end (self->channel);
   SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
   SandboxOutcome     outcome = SANDBOX_OUTCOME_LOST;
   guint64            value = 0;
@@ -547,12 +553,7 @@ sandbox_agent_process_silent_error (SandboxAgentProcess *self)
                         "The sandbox itself needs more than the limit of %" G_GUINT64_FORMAT " %s",
                         value, outcome == SANDBOX_OUTCOME_MEMORY_LIMIT ? "bytes of memory" : "processes and threads");
 
-  if (self->init_fd >= 0)
-    return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                        "The sandbox ended before its command started (%s)", end);
-
-  return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                      "The sandbox could not be built (step: launcher): %s", end);
+  return sandbox_agent_channel_make_end_error (self->channel, self->init_fd >= 0);
 }
 
 /* Looks whether this is over: after each of the things that end. */
@@ -748,6 +749,7 @@ sandbox_agent_process_send_exec (SandboxAgentProcess *self,
 
 SandboxAgentProcess *
 sandbox_agent_process_start (SandboxAgentChannel *channel,
+                             SandboxAgentSlots   *slots,
                              SandboxCommand      *command,
                              const char *const   *environment,
                              SandboxRequest      *request)
@@ -757,6 +759,7 @@ sandbox_agent_process_start (SandboxAgentChannel *channel,
   GError *error = NULL;
 
   self->channel = g_object_ref (channel);
+  self->slots = slots != NULL ? sandbox_agent_slots_ref (slots) : NULL;
   self->command = g_object_ref (command);
   self->program = sandbox_path_display (sandbox_command_get_argv (command)[0]);
   self->request = g_object_ref (request);

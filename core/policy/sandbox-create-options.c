@@ -43,6 +43,8 @@ struct _SandboxCreateOptions
   SandboxRestrictions   required;
   GVariant             *labels;
   guint64               max_file_bytes;
+  SandboxIsolation      isolation;
+  guint                 idle_ms;
 };
 
 typedef enum
@@ -56,9 +58,11 @@ typedef enum
   PROP_REQUIRED,
   PROP_LABELS,
   PROP_MAX_FILE_BYTES,
+  PROP_ISOLATION,
+  PROP_IDLE_MS,
 } SandboxCreateOptionsProps;
 
-static GParamSpec *properties[PROP_MAX_FILE_BYTES + 1];
+static GParamSpec *properties[PROP_IDLE_MS + 1];
 
 G_DEFINE_FINAL_TYPE (SandboxCreateOptions, sandbox_create_options, G_TYPE_OBJECT)
 
@@ -122,6 +126,14 @@ sandbox_create_options_get_property (GObject    *object,
     case PROP_MAX_FILE_BYTES:
       g_value_set_uint64 (value, sandbox_create_options_get_max_file_bytes (self));
       break;
+
+    case PROP_ISOLATION:
+      g_value_set_enum (value, sandbox_create_options_get_isolation (self));
+      break;
+
+    case PROP_IDLE_MS:
+      g_value_set_uint (value, sandbox_create_options_get_idle_ms (self));
+      break;
     }
 }
 
@@ -169,6 +181,14 @@ sandbox_create_options_set_property (GObject      *object,
 
     case PROP_MAX_FILE_BYTES:
       sandbox_create_options_set_max_file_bytes (self, g_value_get_uint64 (value));
+      break;
+
+    case PROP_ISOLATION:
+      sandbox_create_options_set_isolation (self, g_value_get_enum (value));
+      break;
+
+    case PROP_IDLE_MS:
+      sandbox_create_options_set_idle_ms (self, g_value_get_uint (value));
       break;
     }
 }
@@ -327,6 +347,38 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
       g_param_spec_uint64 ("max-file-bytes", NULL, NULL,
                            1, G_MAXINT64, 1048576,
                            G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:isolation:
+   *
+   * What the commands of the session have to themselves. What a backend cannot give is refused with
+   * %SANDBOX_ERROR_NOT_SUPPORTED.
+   *
+   * The default is %SANDBOX_ISOLATION_PER_COMMAND.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_ISOLATION] =
+      g_param_spec_enum ("isolation", NULL, NULL,
+                         SANDBOX_TYPE_ISOLATION, SANDBOX_ISOLATION_PER_COMMAND,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
+  /**
+   * SandboxCreateOptions:idle-ms:
+   *
+   * After how many milliseconds without a command the session rests, or 0 for never.
+   *
+   * A session at rest has no process, and its next command takes as long as the first one did. With
+   * %SANDBOX_ISOLATION_SHARED the sandbox itself stays, as commands may have left something in there.
+   *
+   * The default is 0.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_IDLE_MS] =
+      g_param_spec_uint ("idle-ms", NULL, NULL,
+                         0, G_MAXINT, 0,
+                         G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 }
@@ -727,6 +779,90 @@ sandbox_create_options_set_max_file_bytes (SandboxCreateOptions *self,
   g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_MAX_FILE_BYTES]);
 }
 
+/**
+ * sandbox_create_options_get_isolation:
+ * @self: an options object
+ *
+ * Gets what commands have to themselves.
+ *
+ * Returns: the isolation
+ *
+ * Since: 1.0
+ */
+SandboxIsolation
+sandbox_create_options_get_isolation (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), SANDBOX_ISOLATION_PER_COMMAND);
+
+  return self->isolation;
+}
+
+/**
+ * sandbox_create_options_set_isolation:
+ * @self: an options object
+ * @isolation: the isolation
+ *
+ * Sets what commands have to themselves. See [property@Sandbox.CreateOptions:isolation].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_isolation (SandboxCreateOptions *self,
+                                      SandboxIsolation      isolation)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (isolation >= SANDBOX_ISOLATION_PER_COMMAND && isolation <= SANDBOX_ISOLATION_SHARED);
+
+  if (self->isolation == isolation)
+    return;
+
+  self->isolation = isolation;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_ISOLATION]);
+}
+
+/**
+ * sandbox_create_options_get_idle_ms:
+ * @self: an options object
+ *
+ * Gets after how long without a command the session rests.
+ *
+ * Returns: milliseconds, or 0 for never
+ *
+ * Since: 1.0
+ */
+guint
+sandbox_create_options_get_idle_ms (SandboxCreateOptions *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (self), 0);
+
+  return self->idle_ms;
+}
+
+/**
+ * sandbox_create_options_set_idle_ms:
+ * @self: an options object
+ * @idle_ms: milliseconds, or 0 for never
+ *
+ * Sets after how long without a command the session rests. See [property@Sandbox.CreateOptions:idle-ms].
+ *
+ * Since: 1.0
+ */
+void
+sandbox_create_options_set_idle_ms (SandboxCreateOptions *self,
+                                    guint                 idle_ms)
+{
+  g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (self));
+  g_return_if_fail (!self->frozen);
+  g_return_if_fail (idle_ms <= G_MAXINT);
+
+  if (self->idle_ms == idle_ms)
+    return;
+
+  self->idle_ms = idle_ms;
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_IDLE_MS]);
+}
+
 SandboxCreateOptions *
 sandbox_create_options_freeze (SandboxCreateOptions *self)
 {
@@ -747,6 +883,8 @@ sandbox_create_options_freeze (SandboxCreateOptions *self)
   copy->required = self->required;
   copy->labels = self->labels != NULL ? g_variant_ref (self->labels) : NULL;
   copy->max_file_bytes = self->max_file_bytes;
+  copy->isolation = self->isolation;
+  copy->idle_ms = self->idle_ms;
   copy->frozen = TRUE;
 
   return copy;

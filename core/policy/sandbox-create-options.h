@@ -6,6 +6,7 @@
 #endif
 
 #include <gio/gio.h>
+#include "sandbox-isolation.h"
 #include "sandbox-network-policy.h"
 #include "sandbox-profile.h"
 #include "sandbox-restrictions.h"
@@ -75,5 +76,17 @@ guint64 sandbox_create_options_get_max_file_bytes (SandboxCreateOptions *self);
 SANDBOX_AVAILABLE_IN_1_0
 void sandbox_create_options_set_max_file_bytes (SandboxCreateOptions *self,
                                                 guint64               max_file_bytes);
+
+SANDBOX_AVAILABLE_IN_1_0
+SandboxIsolation sandbox_create_options_get_isolation (SandboxCreateOptions *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_create_options_set_isolation (SandboxCreateOptions *self,
+                                           SandboxIsolation      isolation);
+
+SANDBOX_AVAILABLE_IN_1_0
+guint sandbox_create_options_get_idle_ms (SandboxCreateOptions *self);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_create_options_set_idle_ms (SandboxCreateOptions *self,
+                                         guint                 idle_ms);
 
 G_END_DECLS

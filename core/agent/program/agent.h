@@ -74,7 +74,7 @@ typedef struct
   uint64_t                workspace_inode;
   int                     ruleset_fd; /* -1: none */
   struct agent_sock_fprog filter;
-  bool                    is_held;     /* limits and rules bind process 1 already, and so whatever it starts */
+  bool                    is_held;     /* the fixed limits bind process 1 already, and so whatever it starts */
   bool                    is_filtered; /* the filter, too */
 } AgentSession;
 

@@ -217,7 +217,8 @@ command_child (void *data)
   command_report.detail = 0;
 
   command_report.step = SANDBOX_AGENT_STEP_LANDLOCK;
-  if (!session->is_held && !agent_rules_enforce (session->ruleset_fd))
+  /* not by process 1 too, which commands could signal then */
+  if (!agent_rules_enforce (session->ruleset_fd))
     command_fail (errno);
   command_report.step = SANDBOX_AGENT_STEP_SECCOMP;
   if (!session->is_filtered && !agent_filter_enforce (&session->filter))

@@ -65,11 +65,6 @@ slot_prepare (AgentSession       *self,
     return slot_fail (failed, SANDBOX_AGENT_STEP_RLIMIT, resource);
   if (!agent_keep_capability (-1) || prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
     return slot_fail (failed, SANDBOX_AGENT_STEP_CAPABILITIES, 0);
-  if (!agent_rules_enforce (self->ruleset_fd))
-    return slot_fail (failed, SANDBOX_AGENT_STEP_LANDLOCK, 0);
-  if (self->ruleset_fd >= 0)
-    close (self->ruleset_fd);
-  self->ruleset_fd = -1;
   self->is_held = true;
   self->is_filtered = (self->setup.flags & SANDBOX_AGENT_SETUP_LATE_FILTER) == 0;
   if (self->is_filtered && !agent_filter_enforce (&self->filter))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+#include "sandbox-agent-channel.h"
+
+G_BEGIN_DECLS
+
+/* The sandbox that the commands of a session share, with the slots that are armed in it: each is used once, by one
+ * command. On the worker, all of it. */
+typedef struct _SandboxAgentSlots SandboxAgentSlots;
+
+/* It has become ready, or has come to its end. */
+typedef void (*SandboxAgentSlotsFunc) (SandboxAgentSlots *self,
+                                       gpointer           data);
+
+typedef struct
+{
+  guint    n_armed;   /* so many slots wait for commands */
+  guint    idle_ms;   /* it rests after so long without any; 0: never */
+  gboolean is_shared; /* what commands leave in there is kept: at rest it only has no slots */
+} SandboxAgentSlotsManner;
+
+/* Takes the sandbox at the other end of @channel from its first word on. */
+SandboxAgentSlots *sandbox_agent_slots_new (SandboxAgentChannel           *channel,
+                                            const SandboxAgentSlotsManner *manner,
+                                            SandboxAgentSlotsFunc          func,
+                                            gpointer                       data,
+                                            GDestroyNotify                 notify);
+SandboxAgentSlots *sandbox_agent_slots_ref (SandboxAgentSlots *self);
+void               sandbox_agent_slots_unref (SandboxAgentSlots *self);
+
+gboolean sandbox_agent_slots_is_ready (SandboxAgentSlots *self);
+
+/* Whether nothing of it can run any more. */
+gboolean sandbox_agent_slots_is_over (SandboxAgentSlots *self);
+
+/* Why it never became ready; NULL if it did. */
+const GError *sandbox_agent_slots_get_failure (SandboxAgentSlots *self);
+
+/* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). */
+SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
+                                               GError           **error);
+
+/* A command has ended, and its answer is given: only now the slots that are missing are made, so that none waits for that. */
+void sandbox_agent_slots_release (SandboxAgentSlots *self);
+
+/* Ends it with everything that runs in there. */
+void sandbox_agent_slots_end (SandboxAgentSlots *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxAgentSlots, sandbox_agent_slots_unref)
+
+G_END_DECLS
