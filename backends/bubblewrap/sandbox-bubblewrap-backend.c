@@ -21,8 +21,8 @@
 /**
  * SandboxBubblewrapBackend:
  *
- * Sandboxes by bubblewrap: one for each session, with an agent as process 1, in which each command has a sandbox of its
- * own; or one for each command, see [property@Sandbox.BubblewrapBackend:nested].
+ * Sandboxes by bubblewrap, with an agent as process 1: one for each command; or one for each session, in which each
+ * command has a slot, see [property@Sandbox.BubblewrapBackend:nested].
  *
  * Since: 1.0
  */
@@ -101,6 +101,8 @@ sandbox_bubblewrap_backend_get_slots (SandboxBubblewrapBackend *self,
   g_mutex_unlock (&self->lock);
   slots.idle_ms = options != NULL ? sandbox_create_options_get_idle_ms (options) : 0;
   slots.isolation = options != NULL ? sandbox_create_options_get_isolation (options) : SANDBOX_ISOLATION_PER_COMMAND;
+  /* there is nothing to share else */
+  slots.nested = slots.nested || slots.isolation == SANDBOX_ISOLATION_SHARED;
 
   return slots;
 }
@@ -334,12 +336,12 @@ sandbox_bubblewrap_backend_make_slots_step (SandboxBubblewrapTrial *trial)
       return step;
     }
 
-  sandbox_report_step_set_evidence (step, !trial->wanted.nested ? "The property “nested” says that each command has a sandbox by bwrap"
+  sandbox_report_step_set_evidence (step, !trial->wanted.nested ? "The property “nested” is not set"
                                           : !sandbox_bubblewrap_launch_can_nest (trial->launch)
                                               ? "The profile does not go with slots: it protects a part of the workspace, bwrap is set-user-ID, or commands are root"
                                               : "Namespaces inside a sandbox cannot be made, or not furnished, on this host");
-  sandbox_report_step_set_consequence (step, "Each command has a sandbox by bwrap, which is as tight and takes longer to start; the isolation “shared” is refused");
-  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity”, and leave “nested” as it is");
+  sandbox_report_step_set_consequence (step, "Each command has a sandbox by bwrap, which is as tight and takes longer to start");
+  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity”, and set “nested”");
 
   return step;
 }
@@ -784,12 +786,12 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
    * With slots the limit [property@Sandbox.Limits:processes] counts all commands of a session together, as the kernel
    * counts them for a user in a user namespace.
    *
-   * It counts for sessions that are created later. The default is %TRUE.
+   * It counts for sessions that are created later. The default is %FALSE.
    *
    * Since: 1.0
    */
   properties[PROP_NESTED] =
-      g_param_spec_boolean ("nested", NULL, NULL, TRUE,
+      g_param_spec_boolean ("nested", NULL, NULL, FALSE,
                             G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
@@ -822,7 +824,6 @@ sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
   self->executable = g_strdup (DEFAULT_EXECUTABLE);
   self->range = (SandboxBubblewrapRange){ SANDBOX_BUBBLEWRAP_FIRST_UID, SANDBOX_BUBBLEWRAP_LAST_UID };
   self->group_wanted = 1;
-  self->nested = TRUE;
   self->armed_slots = DEFAULT_ARMED_SLOTS;
 }
 

@@ -86,9 +86,9 @@ test_make_workspace (void)
   return workspace;
 }
 
-/* Whether commands have slots in a sandbox of their session. FALSE is for tests of what bwrap does for each of them. */
+/* Whether commands have slots in a sandbox of their session, or each has a sandbox by bwrap */
 #ifndef TEST_NESTED
-# define TEST_NESTED TRUE
+# define TEST_NESTED FALSE
 #endif
 
 /* How many children of this process a session that is open has: the bwrap of its sandbox */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How commands end in a real sandbox, and how those that do not start are told apart. */
-#define TEST_N_KEPT 1
 #include "../common/test-sandbox.h"
 
 #include <sys/prctl.h>

@@ -4,7 +4,6 @@
  *
  * Where the state of a whole program counts, a test runs this program once more, as the host it needs.
  */
-#define TEST_NESTED FALSE
 #include "../common/test-sandbox.h"
 
 #include <glib-unix.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A bwrap that is missing, fake, hanging or breaks: no session, nothing runs on the host, and nothing is left. */
-#define TEST_NESTED FALSE
 #include "../common/test-sandbox.h"
 
 /* A start is given up after ten seconds; an answer comes soon after. */

@@ -2105,8 +2105,8 @@ test_slots_apart (Fixture      *fixture,
   g_test_summary ("Commands at the same time see nothing of each other, nor of what makes slots");
   sandbox_serve (first, &first->hello);
   sandbox_serve (second, &second->hello);
-  slot_exec (first, &(Options){ .script = "echo up; read x < /workspace/go; cat /tmp/mine" });
   g_assert_cmpint (mkfifoat (fixture->workspace_fd, "go", 0666), ==, 0);
+  slot_exec (first, &(Options){ .script = "echo up; read x < /workspace/go; cat /tmp/mine" });
   slot_exec (second, &(Options){ .script = "touch /tmp/mine; echo /proc/[0-9]*; kill -9 -1; echo end" });
   sandbox_serve (second, NULL);
   /* it killed itself, or was too late to */
