@@ -13,6 +13,7 @@ test_create_for (TestSandbox    *self,
 
   sandbox_create_options_set_workspace_path (options, self->workspace);
   sandbox_create_options_set_profile (options, profile);
+  sandbox_create_options_set_isolation (options, TEST_ISOLATION);
 
   return sandbox_backend_create (self->backend, options, NULL, error);
 }

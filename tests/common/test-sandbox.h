@@ -96,6 +96,11 @@ test_make_workspace (void)
 # define TEST_N_KEPT 0
 #endif
 
+/* What its commands have in common */
+#ifndef TEST_ISOLATION
+# define TEST_ISOLATION SANDBOX_ISOLATION_PER_COMMAND
+#endif
+
 static inline SandboxBackend *
 test_new_backend (SandboxRegistry *registry)
 {
@@ -116,6 +121,7 @@ test_create (SandboxBackend *backend,
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
 
   sandbox_create_options_set_workspace_path (options, workspace);
+  sandbox_create_options_set_isolation (options, TEST_ISOLATION);
 
   return sandbox_backend_create (backend, options, NULL, error);
 }
