@@ -208,7 +208,6 @@ bench_bare_free (BenchBare *self)
 
 /* ---- The backend under test ------------------------------------------------------------------------------------------- */
 
-/* NULL if this build knows only sandboxes of one command, and another kind is asked for. */
 SandboxBackend *
 bench_new_backend (BenchMode   mode,
                    const char *state)
@@ -218,24 +217,18 @@ bench_new_backend (BenchMode   mode,
 
   backend = sandbox_registry_create_backend (sandbox_registry_get_default (), "bubblewrap", state, &error);
   bench_check (backend != NULL, "the backend", error);
-  if (g_object_class_find_property (G_OBJECT_GET_CLASS (backend), "nested") == NULL)
-    return mode == BENCH_ONE_BWRAP ? g_steal_pointer (&backend) : NULL;
-
-  if (mode == BENCH_ONE_BWRAP)
-    g_object_set (backend, "nested", FALSE, NULL);
-  else if (mode == BENCH_DISPATCH)
+  g_object_set (backend, "nested", mode != BENCH_ONE_BWRAP, NULL);
+  if (mode == BENCH_DISPATCH)
     g_object_set (backend, "armed-slots", 0u, NULL);
 
   return g_steal_pointer (&backend);
 }
 
-/* As for a program that sets nothing */
+/* With slots, as many armed as usual */
 SandboxBackend *
 bench_new_default_backend (const char *state)
 {
-  SandboxBackend *backend = bench_new_backend (BENCH_ARMED, state);
-
-  return backend != NULL ? backend : bench_new_backend (BENCH_ONE_BWRAP, state);
+  return bench_new_backend (BENCH_ARMED, state);
 }
 
 double
