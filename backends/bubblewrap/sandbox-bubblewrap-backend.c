@@ -336,12 +336,11 @@ sandbox_bubblewrap_backend_make_slots_step (SandboxBubblewrapTrial *trial)
       return step;
     }
 
-  sandbox_report_step_set_evidence (step, !trial->wanted.nested ? "The property “nested” is not set"
-                                          : !sandbox_bubblewrap_launch_can_nest (trial->launch)
+  sandbox_report_step_set_evidence (step, !sandbox_bubblewrap_launch_can_nest (trial->launch)
                                               ? "The profile does not go with slots: it protects a part of the workspace, bwrap is set-user-ID, or commands are root"
                                               : "Namespaces inside a sandbox cannot be made, or not furnished, on this host");
   sandbox_report_step_set_consequence (step, "Each command has a sandbox by bwrap, which is as tight and takes longer to start");
-  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity”, and set “nested”");
+  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity” and nothing of the workspace protected");
 
   return step;
 }
@@ -388,7 +387,7 @@ sandbox_bubblewrap_backend_probed (SandboxBubblewrapTrial *trial,
       sandbox_bubblewrap_backend_add_gaps (trial, report);
     }
   sandbox_report_add_step (report, step);
-  if (error == NULL)
+  if (error == NULL && trial->wanted.nested)
     {
       g_autoptr (SandboxReportStep) slots = sandbox_bubblewrap_backend_make_slots_step (trial);
 

@@ -720,6 +720,31 @@ test_killed_host (gconstpointer data)
   test_remove_tree (directory);
 }
 
+static void
+test_reported (TestSandbox  *self,
+               gconstpointer data)
+{
+  const Way *way = data;
+  g_autoptr (SandboxReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  guint n_steps = 0;
+
+  g_test_summary ("Where slots are asked for, the probe tells that a command ran in one; else it does not speak of them");
+
+  report = sandbox_backend_probe (self->backend, NULL, NULL, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < g_list_model_get_n_items (sandbox_report_get_steps (report)); i++)
+    {
+      g_autoptr (SandboxReportStep) step = g_list_model_get_item (sandbox_report_get_steps (report), i);
+
+      if (!g_str_equal (sandbox_report_step_get_name (step), "slots"))
+        continue;
+      g_assert_true (sandbox_report_step_get_ok (step));
+      n_steps++;
+    }
+  g_assert_cmpuint (n_steps, ==, way->nested ? 1 : 0);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -738,6 +763,7 @@ main (int    argc,
     { "descriptors", test_descriptors },
     { "root/descriptors", test_agent_descriptors, TRUE },
     { "storm", test_storm },
+    { "reported", test_reported },
   };
 
   if (g_getenv ("SANDBOX_TEST_HOST") != NULL && argc == 3)
