@@ -9,7 +9,7 @@
 /* How the backend under test makes room for a command. */
 typedef enum
 {
-  BENCH_ARMED,     /* made beforehand, as it is by default */
+  BENCH_ARMED,     /* made beforehand */
   BENCH_DISPATCH,  /* made in the sandbox of the session when the command comes */
   BENCH_ONE_BWRAP, /* a sandbox of its own */
   BENCH_N_MODES,
