@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-fd.h"
 #include "sandbox-bubblewrap-probe.h"
+#include "sandbox-bubblewrap-program.h"
 #include "sandbox-bubblewrap-rules.h"
 
 #include <errno.h>
@@ -23,13 +24,10 @@ struct _SandboxBubblewrapLaunch
 {
   gatomicrefcount ref_count;
 
-  char                      *agent_path;
-  int                        bwrap_fd;
-  int                        agent_fd;
-  int                        workspace_fd;                         /* of an overlay the directory that has its upper layer */
-  int                        lower_fd;                             /* of an overlay what is below, or -1 */
-  int                        file_fds[SANDBOX_BUBBLEWRAP_N_FILES]; /* that of the agent is agent_fd */
-  int                        arguments_fds[2];                     /* by share_network */
+  SandboxBubblewrapProgram  *bwrap;
+  SandboxBubblewrapProgram  *agent;
+  GBytes                    *files[SANDBOX_BUBBLEWRAP_N_FILES]; /* NULL for that of the agent */
+  GBytes                    *arguments[2];                      /* by share_network */
   guint64                    workspace_device;
   guint64                    workspace_inode;
   SandboxWorkspace          *workspace;
@@ -40,6 +38,7 @@ struct _SandboxBubblewrapLaunch
   SandboxBubblewrapBind      workspace_bind;
   char                      *workspace_target;
   gboolean                   workspace_read_only;
+  gboolean                   has_overlay;
   char                      *overlay_lower; /* what bwrap binds for an overlay, or NULL */
   char                      *overlay_base;
   SandboxBubblewrapSources  *sources;
@@ -61,14 +60,12 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
 
-  sandbox_bubblewrap_fd_clear (&self->bwrap_fd);
-  sandbox_bubblewrap_fd_clear (&self->agent_fd);
-  sandbox_bubblewrap_fd_clear (&self->workspace_fd);
-  sandbox_bubblewrap_fd_clear (&self->lower_fd);
-  for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
-    sandbox_bubblewrap_fd_clear (&self->file_fds[i]);
-  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
-    sandbox_bubblewrap_fd_clear (&self->arguments_fds[i]);
+  g_clear_pointer (&self->bwrap, sandbox_bubblewrap_program_unref);
+  g_clear_pointer (&self->agent, sandbox_bubblewrap_program_unref);
+  for (guint i = 0; i < G_N_ELEMENTS (self->files); i++)
+    g_clear_pointer (&self->files[i], g_bytes_unref);
+  for (guint i = 0; i < G_N_ELEMENTS (self->arguments); i++)
+    g_clear_pointer (&self->arguments[i], g_bytes_unref);
   g_clear_pointer (&self->rules, g_array_unref);
   g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
   g_clear_pointer (&self->sources, sandbox_bubblewrap_sources_free);
@@ -76,7 +73,6 @@ sandbox_bubblewrap_launch_unref (SandboxBubblewrapLaunch *self)
   g_clear_pointer (&self->workspace_target, g_free);
   g_clear_pointer (&self->overlay_lower, g_free);
   g_clear_pointer (&self->overlay_base, g_free);
-  g_clear_pointer (&self->agent_path, g_free);
   g_clear_object (&self->workspace);
   g_free (self);
 }
@@ -118,22 +114,6 @@ gboolean
 sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self)
 {
   return self->plan->n_slots > 0;
-}
-
-int
-sandbox_bubblewrap_launch_open_program (const char *path,
-                                        const char *what,
-                                        GError    **error)
-{
-  g_auto (SandboxBubblewrapFd) fd = sandbox_open_program (path, what, error);
-  int high = -1;
-
-  if (fd >= 0 && (high = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "The %s “%s” cannot be held open: %s", what, path,
-                 errno == EINVAL ? "this process may have too few open files (RLIMIT_NOFILE)" : g_strerror (errno));
-
-  return high;
 }
 
 /* What is opened is looked up there, and reopened by way of it. */
@@ -180,32 +160,8 @@ sandbox_bubblewrap_launch_check_devices (GError **error)
   return TRUE;
 }
 
-static gboolean
-sandbox_bubblewrap_launch_fail_files (GError **error)
-{
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-               "The sandbox could not be built (step: files): %s", g_strerror (errno));
-
-  return FALSE;
-}
-
-/* A file that nobody changes any more. */
-static int
-sandbox_bubblewrap_launch_new_file (const char *name,
-                                    const char *text,
-                                    gsize       size)
-{
-  g_auto (SandboxBubblewrapFd) fd = memfd_create (name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-  if (fd < 0 || write (fd, text, size) != (gssize) size ||
-      fcntl (fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-    return -1;
-
-  return fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
-}
-
 /* What programs look up about their user: the sandbox knows its own, root and nobody. */
-static gboolean
+static void
 sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
                                       SandboxProfile          *profile)
 {
@@ -221,26 +177,17 @@ sandbox_bubblewrap_launch_make_files (SandboxBubblewrapLaunch *self,
   const struct
   {
     SandboxBubblewrapFile file;
-    const char           *name;
     const char           *text;
   } files[] = {
-    { SANDBOX_BUBBLEWRAP_FILE_PASSWD, "passwd", passwd },
-    { SANDBOX_BUBBLEWRAP_FILE_GROUP, "group", groups },
-    { SANDBOX_BUBBLEWRAP_FILE_HOSTS, "hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n" },
-    { SANDBOX_BUBBLEWRAP_FILE_NSSWITCH, "nsswitch.conf",
+    { SANDBOX_BUBBLEWRAP_FILE_PASSWD, passwd },
+    { SANDBOX_BUBBLEWRAP_FILE_GROUP, groups },
+    { SANDBOX_BUBBLEWRAP_FILE_HOSTS, "127.0.0.1 localhost sandbox\n::1 localhost\n" },
+    { SANDBOX_BUBBLEWRAP_FILE_NSSWITCH,
       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (files); i++)
-    {
-      int fd = sandbox_bubblewrap_launch_new_file (files[i].name, files[i].text, strlen (files[i].text));
-
-      if (fd < 0)
-        return FALSE;
-      self->file_fds[files[i].file] = fd;
-    }
-
-  return TRUE;
+    self->files[files[i].file] = g_bytes_new (files[i].text, strlen (files[i].text));
 }
 
 /* In a directory of the host's bwrap would make the places for the layers on the host. */
@@ -271,46 +218,42 @@ sandbox_bubblewrap_launch_make_arguments (SandboxBubblewrapLaunch *self,
                                           SandboxProfile          *profile,
                                           GError                 **error)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
+  for (guint i = 0; i < G_N_ELEMENTS (self->arguments); i++)
     {
       const SandboxBubblewrapNamespaces namespaces = {
         .share_network = i == 1,
         .guest_uid = sandbox_profile_get_guest_uid (profile),
         .guest_gid = sandbox_profile_get_guest_gid (profile),
         .set_user_id = self->set_user_id,
-        .has_overlay = self->lower_fd >= 0,
+        .has_overlay = self->has_overlay,
         .overlay_lower = self->overlay_lower,
         .overlay_base = self->overlay_base,
       };
-      g_autoptr (GBytes) arguments = NULL;
-      const char *data = NULL;
-      gsize       size = 0;
 
       g_clear_pointer (&self->plan, sandbox_bubblewrap_plan_free);
       self->plan = sandbox_bubblewrap_sources_plan (self->sources, profile, self->manner.proc, namespaces.share_network,
                                                     self->workspace_bind, sandbox_workspace_get_path (self->workspace), error);
       if (self->plan == NULL || !sandbox_bubblewrap_launch_check_overlay (self, error))
         return FALSE;
-      arguments = sandbox_bubblewrap_arguments_new (&namespaces, self->plan);
-      data = g_bytes_get_data (arguments, &size);
-      self->arguments_fds[i] = sandbox_bubblewrap_launch_new_file ("arguments", data, size);
-      if (self->arguments_fds[i] < 0)
-        return sandbox_bubblewrap_launch_fail_files (error);
+      self->arguments[i] = sandbox_bubblewrap_arguments_new (&namespaces, self->plan);
     }
   self->rules = sandbox_bubblewrap_rules_new (self->plan, error);
 
   return self->rules != NULL;
 }
 
+/* The directory of the workspace, above every number that a descriptor gets in bwrap; of an overlay that which has its upper
+ * layer, and in @lower_fd what is below. It is opened by each start, and not held. */
 static gboolean
 sandbox_bubblewrap_launch_open_workspace (SandboxBubblewrapLaunch *self,
+                                          int                     *workspace_fd,
+                                          int                     *lower_fd,
                                           GError                 **error)
 {
   g_auto (SandboxBubblewrapFd) fd = -1;
-  g_auto (SandboxBubblewrapFd) lower_fd = -1;
   g_autoptr (GError) failure = NULL;
 
-  if (!sandbox_workspace_dup_layers (self->workspace, &lower_fd, &fd, &failure) && failure == NULL)
+  if (!sandbox_workspace_dup_layers (self->workspace, lower_fd, &fd, &failure) && failure == NULL)
     fd = sandbox_workspace_dup_fd (self->workspace, &failure);
   if (failure != NULL)
     {
@@ -318,10 +261,8 @@ sandbox_bubblewrap_launch_open_workspace (SandboxBubblewrapLaunch *self,
       return FALSE;
     }
 
-  self->workspace_fd = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
-  if (self->workspace_fd >= 0 && lower_fd >= 0)
-    self->lower_fd = fcntl (lower_fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
-  if (self->workspace_fd >= 0 && (lower_fd < 0) == (self->lower_fd < 0))
+  *workspace_fd = fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+  if (*workspace_fd >= 0)
     return TRUE;
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                "The workspace cannot be held open: %s", g_strerror (errno));
@@ -371,6 +312,8 @@ sandbox_bubblewrap_launch_read_path (int fd)
 /* The agent mounts it, of descriptors that a host with CAP_SYS_ADMIN gives, or else of what bwrap binds for it. */
 static gboolean
 sandbox_bubblewrap_launch_choose_overlay (SandboxBubblewrapLaunch *self,
+                                          int                      workspace_fd,
+                                          int                      lower_fd,
                                           GError                 **error)
 {
   const SandboxBubblewrapIdentity *identity = self->identity;
@@ -387,8 +330,8 @@ sandbox_bubblewrap_launch_choose_overlay (SandboxBubblewrapLaunch *self,
   if (identity->map_fd >= 0 || identity->uid != G_MAXUINT)
     return TRUE;
 
-  self->overlay_lower = sandbox_bubblewrap_launch_read_path (self->lower_fd);
-  self->overlay_base = sandbox_bubblewrap_launch_read_path (self->workspace_fd);
+  self->overlay_lower = sandbox_bubblewrap_launch_read_path (lower_fd);
+  self->overlay_base = sandbox_bubblewrap_launch_read_path (workspace_fd);
   if (self->overlay_lower != NULL && self->overlay_base != NULL)
     return TRUE;
   g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
@@ -401,6 +344,8 @@ sandbox_bubblewrap_launch_choose_overlay (SandboxBubblewrapLaunch *self,
  * which the host alone may search, with mapped owners or without, and a directory of the host's may be. */
 static gboolean
 sandbox_bubblewrap_launch_choose_bind (SandboxBubblewrapLaunch *self,
+                                       int                      workspace_fd,
+                                       int                      lower_fd,
                                        GError                 **error)
 {
   const SandboxBubblewrapIdentity *identity = self->identity;
@@ -408,13 +353,13 @@ sandbox_bubblewrap_launch_choose_bind (SandboxBubblewrapLaunch *self,
   g_auto (SandboxBubblewrapFd) mount_fd = -1;
   g_autoptr (GError) failure = NULL;
 
-  if (self->lower_fd >= 0)
-    return sandbox_bubblewrap_launch_choose_overlay (self, error);
+  if (self->has_overlay)
+    return sandbox_bubblewrap_launch_choose_overlay (self, workspace_fd, lower_fd, error);
   self->workspace_bind = identity->map_fd >= 0 ? SANDBOX_BUBBLEWRAP_BIND_BY_AGENT : self->manner.bind;
   if (identity->map_fd >= 0 || !is_other || self->set_user_id)
     return TRUE;
 
-  mount_fd = sandbox_bubblewrap_identity_mount (-1, self->workspace_fd, FALSE, &failure);
+  mount_fd = sandbox_bubblewrap_identity_mount (-1, workspace_fd, FALSE, &failure);
   if (mount_fd >= 0)
     self->workspace_bind = SANDBOX_BUBBLEWRAP_BIND_BY_AGENT;
   else if (sandbox_workspace_get_state_directory (self->workspace) != NULL)
@@ -450,7 +395,7 @@ sandbox_bubblewrap_launch_check_bwrap (SandboxBubblewrapLaunch *self,
   g_autofree char *version = NULL;
   guint            numbers[3] = { 0 };
 
-  self->set_user_id = sandbox_bubblewrap_launch_has_set_user_id (self->bwrap_fd) && !is_root;
+  self->set_user_id = sandbox_bubblewrap_launch_has_set_user_id (self->bwrap->fd) && !is_root;
   if (!self->set_user_id)
     return TRUE;
   if (uid == -1)
@@ -461,7 +406,7 @@ sandbox_bubblewrap_launch_check_bwrap (SandboxBubblewrapLaunch *self,
       return FALSE;
     }
 
-  version = sandbox_bubblewrap_probe_ask_version (self->agent_fd, self->bwrap_fd,
+  version = sandbox_bubblewrap_probe_ask_version (self->agent->fd, self->bwrap->fd,
                                                   geteuid () == 0 ? (guint) uid : G_MAXUINT,
                                                   geteuid () == 0 ? (guint) sandbox_profile_get_launcher_gid (profile) : G_MAXUINT);
   if (version == NULL || sscanf (version, "bubblewrap %u.%u.%u", &numbers[0], &numbers[1], &numbers[2]) < 2)
@@ -519,19 +464,14 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
                                GError                       **error)
 {
   g_autoptr (SandboxBubblewrapLaunch) self = g_new0 (SandboxBubblewrapLaunch, 1);
-  struct stat info;
-  guint       owner = 0;
-  guint       group = 0;
+  g_auto (SandboxBubblewrapFd) workspace_fd = -1;
+  g_auto (SandboxBubblewrapFd) lower_fd = -1;
+  g_autofree char *agent_path = NULL;
+  struct stat      info;
+  guint            owner = 0;
+  guint            group = 0;
 
   g_atomic_ref_count_init (&self->ref_count);
-  self->bwrap_fd = -1;
-  self->agent_fd = -1;
-  self->workspace_fd = -1;
-  self->lower_fd = -1;
-  for (guint i = 0; i < G_N_ELEMENTS (self->file_fds); i++)
-    self->file_fds[i] = -1;
-  for (guint i = 0; i < G_N_ELEMENTS (self->arguments_fds); i++)
-    self->arguments_fds[i] = -1;
   self->workspace = g_object_ref (workspace);
   self->workspace_target = g_strdup (sandbox_profile_get_workspace_target (profile));
   self->workspace_read_only = sandbox_profile_get_workspace_read_only (profile);
@@ -539,13 +479,13 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   self->manner = *manner;
 
   if (!sandbox_bubblewrap_launch_check_proc (error) ||
-      (self->bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", error)) < 0 ||
-      (self->agent_path = sandbox_get_agent_path (error)) == NULL ||
-      (self->agent_fd = sandbox_bubblewrap_launch_open_program (self->agent_path, "agent", error)) < 0 ||
+      (self->bwrap = sandbox_bubblewrap_program_new (executable, "program bwrap", error)) == NULL ||
+      (agent_path = sandbox_get_agent_path (error)) == NULL ||
+      (self->agent = sandbox_bubblewrap_program_new (agent_path, "agent", error)) == NULL ||
       !sandbox_bubblewrap_launch_check_bwrap (self, profile, executable, error) ||
       !sandbox_bubblewrap_launch_check_devices (error) ||
       !sandbox_workspace_check (workspace, error) ||
-      !sandbox_bubblewrap_launch_open_workspace (self, error) ||
+      !sandbox_bubblewrap_launch_open_workspace (self, &workspace_fd, &lower_fd, error) ||
       !sandbox_bubblewrap_launch_take_identity (self, profile, range, identity_step, error) ||
       (self->sources = sandbox_bubblewrap_sources_new (profile, manner->is_probe ? NULL : sandbox_workspace_get_path (workspace), state_directory,
                                                        self->identity, manner->bind, error)) == NULL)
@@ -554,24 +494,27 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   /* Commands that are root could write more of it than the agent shuts; and this agent shuts nothing. */
   if (self->set_user_id || self->identity->who == SANDBOX_BUBBLEWRAP_WHO_ROOT)
     sandbox_bubblewrap_sources_seal_proc (self->sources);
-  if (fstat (self->workspace_fd, &info) < 0 || !sandbox_bubblewrap_launch_make_files (self, profile))
+  if (fstat (workspace_fd, &info) < 0)
     {
-      sandbox_bubblewrap_launch_fail_files (error);
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                   "The sandbox could not be built (step: workspace): %s", g_strerror (errno));
       return NULL;
     }
-  if (!sandbox_bubblewrap_launch_choose_bind (self, error) ||
+  self->has_overlay = lower_fd >= 0;
+  sandbox_bubblewrap_launch_make_files (self, profile);
+  if (!sandbox_bubblewrap_launch_choose_bind (self, workspace_fd, lower_fd, error) ||
       !sandbox_bubblewrap_launch_make_arguments (self, profile, error) ||
       !sandbox_bubblewrap_launch_check_rest (self, profile, error))
     return NULL;
   /* Nobody knows yet which numbers the root of an overlay will have. */
-  if (self->lower_fd < 0)
+  if (!self->has_overlay)
     {
       self->workspace_device = info.st_dev;
       self->workspace_inode = info.st_ino;
     }
 
   /* What the host writes belongs to whom the files belong: on disk, or in an overlay that shows them as the commands'. */
-  if (self->lower_fd >= 0 && self->identity->uid != G_MAXUINT)
+  if (self->has_overlay && self->identity->uid != G_MAXUINT)
     sandbox_workspace_set_owner (workspace, self->identity->uid, self->identity->gid);
   else if (geteuid () == 0)
     {
@@ -582,22 +525,98 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
   return g_steal_pointer (&self);
 }
 
+/* ---- A start ------------------------------------------------------------------------------------------------------ */
+
+/* What one start hands on. Nothing of it is held between two: what a session at rest holds counts where there are many. */
+typedef struct
+{
+  int workspace_fd; /* of an overlay the directory that has its upper layer */
+  int lower_fd;     /* of an overlay what is below, or -1 */
+  int agent_socket;
+  int words_fd;
+  int group_fd; /* or -1 */
+  int arguments_fd;
+  int file_fds[SANDBOX_BUBBLEWRAP_N_FILES]; /* -1 for that of the agent */
+} SandboxBubblewrapHanded;
+
+static void
+sandbox_bubblewrap_handed_init (SandboxBubblewrapHanded *handed)
+{
+  handed->workspace_fd = handed->lower_fd = handed->agent_socket = handed->words_fd = handed->group_fd = handed->arguments_fd = -1;
+  for (guint i = 0; i < G_N_ELEMENTS (handed->file_fds); i++)
+    handed->file_fds[i] = -1;
+}
+
+static void
+sandbox_bubblewrap_handed_clear (SandboxBubblewrapHanded *handed)
+{
+  sandbox_bubblewrap_fd_clear (&handed->workspace_fd);
+  sandbox_bubblewrap_fd_clear (&handed->lower_fd);
+  sandbox_bubblewrap_fd_clear (&handed->agent_socket);
+  sandbox_bubblewrap_fd_clear (&handed->words_fd);
+  sandbox_bubblewrap_fd_clear (&handed->group_fd);
+  sandbox_bubblewrap_fd_clear (&handed->arguments_fd);
+  for (guint i = 0; i < G_N_ELEMENTS (handed->file_fds); i++)
+    sandbox_bubblewrap_fd_clear (&handed->file_fds[i]);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (SandboxBubblewrapHanded, sandbox_bubblewrap_handed_clear)
+
+/* A file for bwrap alone, which reads it from its beginning. */
+static int
+sandbox_bubblewrap_launch_new_file (const char *name,
+                                    GBytes     *bytes)
+{
+  g_auto (SandboxBubblewrapFd) fd = memfd_create (name, MFD_CLOEXEC);
+  gsize       size = 0;
+  const void *data = g_bytes_get_data (bytes, &size);
+
+  if (fd < 0 || pwrite (fd, data, size, 0) != (gssize) size)
+    return -1;
+
+  return fcntl (fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
+}
+
+static gboolean
+sandbox_bubblewrap_launch_open_files (SandboxBubblewrapLaunch *self,
+                                      gboolean                 share_network,
+                                      SandboxBubblewrapHanded *handed,
+                                      GError                 **error)
+{
+  gboolean opened = FALSE;
+
+  handed->arguments_fd = sandbox_bubblewrap_launch_new_file ("arguments", self->arguments[share_network ? 1 : 0]);
+  opened = handed->arguments_fd >= 0;
+  for (guint i = 0; opened && i < SANDBOX_BUBBLEWRAP_N_FILES; i++)
+    if (self->files[i] != NULL)
+      {
+        handed->file_fds[i] = sandbox_bubblewrap_launch_new_file ("file", self->files[i]);
+        opened = handed->file_fds[i] >= 0;
+      }
+  if (!opened)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                 "The sandbox could not be built (step: files): %s", g_strerror (errno));
+
+  return opened;
+}
+
 /* What is at a step that binds something of the profile's, or the workspace. */
 static SandboxBubblewrapSource
-sandbox_bubblewrap_launch_get_source (SandboxBubblewrapLaunch     *self,
-                                      const SandboxBubblewrapStep *step)
+sandbox_bubblewrap_launch_get_source (SandboxBubblewrapLaunch       *self,
+                                      const SandboxBubblewrapHanded *handed,
+                                      const SandboxBubblewrapStep   *step)
 {
   if (step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE)
-    return (SandboxBubblewrapSource){ .fd = self->workspace_fd, .map_fd = self->identity->map_fd };
+    return (SandboxBubblewrapSource){ .fd = handed->workspace_fd, .map_fd = self->identity->map_fd };
 
   return g_array_index (self->sources->mounts, SandboxBubblewrapSource, step->index);
 }
 
-/* Opened anew in the child, for an offset of its own. */
+/* Of what others read too, one that is opened anew in the child, for an offset of its own */
 static void
-sandbox_bubblewrap_launch_add_file (posix_spawn_file_actions_t *actions,
-                                    int                         fd,
-                                    int                         number)
+sandbox_bubblewrap_launch_add_shared_file (posix_spawn_file_actions_t *actions,
+                                           int                         fd,
+                                           int                         number)
 {
   char path[64];
 
@@ -607,33 +626,32 @@ sandbox_bubblewrap_launch_add_file (posix_spawn_file_actions_t *actions,
 
 /* What bwrap gets, by number. All of it comes from above those numbers, so none is lost while they are filled. */
 static void
-sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch    *self,
-                                           posix_spawn_file_actions_t *actions,
-                                           int                         agent_socket,
-                                           int                         words_fd,
-                                           int                         group_fd,
-                                           gboolean                    share_network)
+sandbox_bubblewrap_launch_add_descriptors (SandboxBubblewrapLaunch       *self,
+                                           const SandboxBubblewrapHanded *handed,
+                                           posix_spawn_file_actions_t    *actions)
 {
   posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (actions, words_fd, 1);
-  posix_spawn_file_actions_adddup2 (actions, words_fd, 2);
-  posix_spawn_file_actions_adddup2 (actions, agent_socket, SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
-  posix_spawn_file_actions_adddup2 (actions, self->bwrap_fd, SANDBOX_BUBBLEWRAP_FD_BWRAP);
-  sandbox_bubblewrap_launch_add_file (actions, self->arguments_fds[share_network ? 1 : 0], SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
+  posix_spawn_file_actions_adddup2 (actions, handed->words_fd, 1);
+  posix_spawn_file_actions_adddup2 (actions, handed->words_fd, 2);
+  posix_spawn_file_actions_adddup2 (actions, handed->agent_socket, SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
+  posix_spawn_file_actions_adddup2 (actions, self->bwrap->fd, SANDBOX_BUBBLEWRAP_FD_BWRAP);
+  posix_spawn_file_actions_adddup2 (actions, handed->arguments_fd, SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
   for (int i = 0; i < SANDBOX_BUBBLEWRAP_N_FILES; i++)
-    sandbox_bubblewrap_launch_add_file (actions, i == SANDBOX_BUBBLEWRAP_FILE_AGENT ? self->agent_fd : self->file_fds[i],
-                                        SANDBOX_BUBBLEWRAP_FD_FILES + i);
+    if (i == SANDBOX_BUBBLEWRAP_FILE_AGENT)
+      sandbox_bubblewrap_launch_add_shared_file (actions, self->agent->fd, SANDBOX_BUBBLEWRAP_FD_FILES + i);
+    else
+      posix_spawn_file_actions_adddup2 (actions, handed->file_fds[i], SANDBOX_BUBBLEWRAP_FD_FILES + i);
   for (guint i = 0; i < self->plan->steps->len; i++)
     {
       const SandboxBubblewrapStep *step = self->plan->steps->pdata[i];
 
       if (step->kind == SANDBOX_BUBBLEWRAP_STEP_BIND && step->bind == SANDBOX_BUBBLEWRAP_BIND_BY_FD)
-        posix_spawn_file_actions_adddup2 (actions, sandbox_bubblewrap_launch_get_source (self, step).fd,
+        posix_spawn_file_actions_adddup2 (actions, sandbox_bubblewrap_launch_get_source (self, handed, step).fd,
                                           SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) step->slot);
     }
   /* The agent's own, closed before bwrap */
-  if (group_fd >= 0)
-    posix_spawn_file_actions_adddup2 (actions, group_fd, SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) self->plan->n_slots);
+  if (handed->group_fd >= 0)
+    posix_spawn_file_actions_adddup2 (actions, handed->group_fd, SANDBOX_BUBBLEWRAP_FD_SLOTS + (int) self->plan->n_slots);
 }
 
 int
@@ -663,13 +681,10 @@ sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
 }
 
 static gboolean
-sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
-                                 int                      agent_socket,
-                                 int                      words_fd,
-                                 int                      group_fd,
-                                 gboolean                 share_network,
-                                 pid_t                   *pid,
-                                 GError                 **error)
+sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch       *self,
+                                 const SandboxBubblewrapHanded *handed,
+                                 pid_t                         *pid,
+                                 GError                       **error)
 {
   SandboxBubblewrapIdentity *identity = self->identity;
   g_autofree char           *parent = g_strdup_printf ("%d", (int) getpid ());
@@ -677,7 +692,7 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   g_autofree char           *gid = identity->gid == G_MAXUINT ? g_strdup ("-1") : g_strdup_printf ("%u", identity->gid);
   g_autofree char           *program = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_BWRAP);
   g_autofree char           *keep = g_strdup_printf ("%u", SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots - SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
-  g_autofree char           *group = g_strdup_printf ("%d", group_fd < 0 ? -1 : (int) (SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots));
+  g_autofree char           *group = g_strdup_printf ("%d", handed->group_fd < 0 ? -1 : (int) (SANDBOX_BUBBLEWRAP_FD_SLOTS + self->plan->n_slots));
   g_autofree char           *arguments = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_ARGUMENTS);
   g_autofree char           *socket_number = g_strdup_printf ("%d", SANDBOX_BUBBLEWRAP_FD_AGENT_SOCKET);
   const char *const          argv[] = {
@@ -688,50 +703,34 @@ sandbox_bubblewrap_launch_spawn (SandboxBubblewrapLaunch *self,
   int                        failure = 0;
 
   posix_spawn_file_actions_init (&actions);
-  sandbox_bubblewrap_launch_add_descriptors (self, &actions, agent_socket, words_fd, group_fd, share_network);
-  failure = sandbox_bubblewrap_launch_spawn_agent (self->agent_fd, &actions, argv, pid);
+  sandbox_bubblewrap_launch_add_descriptors (self, handed, &actions);
+  failure = sandbox_bubblewrap_launch_spawn_agent (self->agent->fd, &actions, argv, pid);
   posix_spawn_file_actions_destroy (&actions);
   if (failure == 0)
     return TRUE;
 
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                "The sandbox could not be built (step: launcher): the agent “%s” cannot be started: %s",
-               self->agent_path, g_strerror (failure));
+               self->agent->path, g_strerror (failure));
 
   return FALSE;
 }
 
-/* Takes *@fd above the numbers that descriptors have in bwrap. */
 static gboolean
-sandbox_bubblewrap_launch_lift (int *fd)
-{
-  int high = -1;
-
-  if (*fd >= SANDBOX_BUBBLEWRAP_HIGH_FD)
-    return TRUE;
-  high = fcntl (*fd, F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD);
-  if (high < 0)
-    return FALSE;
-  sandbox_bubblewrap_fd_clear (fd);
-  *fd = high;
-
-  return TRUE;
-}
-
-static gboolean
-sandbox_bubblewrap_launch_add_overlay (SandboxBubblewrapLaunch *self,
-                                       SandboxAgentChannel     *channel,
-                                       GError                 **error)
+sandbox_bubblewrap_launch_add_overlay (SandboxBubblewrapLaunch       *self,
+                                       const SandboxBubblewrapHanded *handed,
+                                       SandboxAgentChannel           *channel,
+                                       GError                       **error)
 {
   g_auto (SandboxBubblewrapFd) lower_fd = -1;
   g_auto (SandboxBubblewrapFd) base_fd = -1;
 
   if (self->overlay_lower == NULL)
     {
-      lower_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, self->lower_fd, TRUE, error);
+      lower_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, handed->lower_fd, TRUE, error);
       if (lower_fd < 0)
         return FALSE;
-      base_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, self->workspace_fd, FALSE, error);
+      base_fd = sandbox_bubblewrap_identity_mount (self->identity->map_fd, handed->workspace_fd, FALSE, error);
       if (base_fd < 0)
         return FALSE;
     }
@@ -742,9 +741,10 @@ sandbox_bubblewrap_launch_add_overlay (SandboxBubblewrapLaunch *self,
 
 /* What bwrap, which is not root, cannot come to. */
 static gboolean
-sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
-                                      SandboxAgentChannel     *channel,
-                                      GError                 **error)
+sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch       *self,
+                                      const SandboxBubblewrapHanded *handed,
+                                      SandboxAgentChannel           *channel,
+                                      GError                       **error)
 {
   for (guint i = 0; i < self->plan->steps->len; i++)
     {
@@ -754,13 +754,13 @@ sandbox_bubblewrap_launch_add_mounts (SandboxBubblewrapLaunch *self,
 
       if (step->kind != SANDBOX_BUBBLEWRAP_STEP_BIND || step->bind != SANDBOX_BUBBLEWRAP_BIND_BY_AGENT)
         continue;
-      if (step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE && self->lower_fd >= 0)
+      if (step->origin == SANDBOX_BUBBLEWRAP_ORIGIN_WORKSPACE && self->has_overlay)
         {
-          if (!sandbox_bubblewrap_launch_add_overlay (self, channel, error))
+          if (!sandbox_bubblewrap_launch_add_overlay (self, handed, channel, error))
             return FALSE;
           continue;
         }
-      source = sandbox_bubblewrap_launch_get_source (self, step);
+      source = sandbox_bubblewrap_launch_get_source (self, handed, step);
       mount_fd = sandbox_bubblewrap_identity_mount (source.map_fd, source.fd, step->read_only, error);
       if (mount_fd < 0)
         return FALSE;
@@ -815,7 +815,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
 {
   SandboxAgentGroup *group = manner->group;
   g_autoptr (SandboxAgentChannel) channel = NULL;
-  g_auto (SandboxBubblewrapFd) group_fd = -1;
+  g_auto (SandboxBubblewrapHanded) handed;
   int                      sockets[2] = { -1, -1 };
   int                      words[2] = { -1, -1 };
   int                      pid_fd = -1;
@@ -824,6 +824,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
   gboolean                 spawned = FALSE;
   SandboxAgentChannelFlags flags = SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID;
 
+  sandbox_bubblewrap_handed_init (&handed);
   /* Without capabilities the agent mounts and forbids nothing. */
   if (!self->set_user_id)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_PRIVATE_DEVPTS | SANDBOX_AGENT_CHANNEL_FLAGS_SHUT_PROC;
@@ -839,19 +840,25 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
 
   if (!sandbox_workspace_check (self->workspace, error) ||
       !sandbox_bubblewrap_sources_check (self->sources, error) ||
+      !sandbox_bubblewrap_launch_open_workspace (self, &handed.workspace_fd, &handed.lower_fd, error) ||
+      !sandbox_bubblewrap_launch_open_files (self, manner->share_network, &handed, error) ||
       !sandbox_workspace_lend_alive (self->workspace, &lock_fd, error))
     return NULL;
 
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0 ||
       pipe2 (words, O_CLOEXEC | O_NONBLOCK) < 0 ||
-      !sandbox_bubblewrap_launch_lift (&sockets[1]) || !sandbox_bubblewrap_launch_lift (&words[1]) ||
-      (group != NULL && (group_fd = fcntl (sandbox_agent_group_get_fd (group), F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0))
+      (handed.agent_socket = fcntl (sockets[1], F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0 ||
+      (handed.words_fd = fcntl (words[1], F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0 ||
+      (group != NULL && (handed.group_fd = fcntl (sandbox_agent_group_get_fd (group), F_DUPFD_CLOEXEC, SANDBOX_BUBBLEWRAP_HIGH_FD)) < 0))
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox could not be built (step: descriptors): %s", g_strerror (errno));
   else
-    spawned = sandbox_bubblewrap_launch_spawn (self, sockets[1], words[1], group_fd, manner->share_network, &pid, error);
+    spawned = sandbox_bubblewrap_launch_spawn (self, &handed, &pid, error);
+  /* Their end is told by the last who has them. */
   sandbox_bubblewrap_fd_close (sockets[1]);
   sandbox_bubblewrap_fd_close (words[1]);
+  sandbox_bubblewrap_fd_clear (&handed.agent_socket);
+  sandbox_bubblewrap_fd_clear (&handed.words_fd);
 
   /* Our own child, not yet waited for: the number is still its. */
   if (spawned)
@@ -876,7 +883,7 @@ sandbox_bubblewrap_launch_start (SandboxBubblewrapLaunch            *self,
           sandbox_agent_channel_add_rule (channel, rule->path, rule->access);
         }
       /* On failure the channel ends what has been started. */
-      return sandbox_bubblewrap_launch_add_mounts (self, channel, error) ? g_steal_pointer (&channel) : NULL;
+      return sandbox_bubblewrap_launch_add_mounts (self, &handed, channel, error) ? g_steal_pointer (&channel) : NULL;
     }
 
   if (spawned)

@@ -24,7 +24,7 @@ typedef struct
   gboolean              is_probe;      /* the workspace is empty and nobody's: nothing in it to protect */
 } SandboxBubblewrapManner;
 
-/* Opens and verifies everything that a start needs. May block. *@identity_step is replaced as soon as it is known who
+/* Verifies everything that a start needs, and opens what has to stay what it is. May block. *@identity_step is replaced as soon as it is known who
  * the commands are, or why they can be nobody. */
 SandboxBubblewrapLaunch *sandbox_bubblewrap_launch_new (const char                    *executable,
                                                         SandboxWorkspace              *workspace,
@@ -50,11 +50,6 @@ gboolean sandbox_bubblewrap_launch_is_set_user_id (SandboxBubblewrapLaunch *self
 
 /* Whether the program has rights of its own: by the bit, or by capabilities of the file. */
 gboolean sandbox_bubblewrap_launch_has_set_user_id (int fd);
-
-/* Like sandbox_open_program (), above every number that a descriptor gets in bwrap. */
-int sandbox_bubblewrap_launch_open_program (const char *path,
-                                            const char *what,
-                                            GError    **error);
 
 /* The agent by its descriptor, with no environment and no signal blocked or ignored. 0 or an errno. */
 int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,

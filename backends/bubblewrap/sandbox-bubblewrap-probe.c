@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-fd.h"
 #include "sandbox-bubblewrap-launch.h"
+#include "sandbox-bubblewrap-program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -535,8 +536,8 @@ sandbox_bubblewrap_probe_new (const char     *executable,
   SandboxBubblewrapProbe *self = g_new0 (SandboxBubblewrapProbe, 1);
   g_autoptr (GError) error = NULL;
   g_autofree char *agent_path = NULL;
-  g_auto (SandboxBubblewrapFd) agent_fd = -1;
-  g_auto (SandboxBubblewrapFd) bwrap_fd = -1;
+  g_autoptr (SandboxBubblewrapProgram) agent = NULL;
+  g_autoptr (SandboxBubblewrapProgram) bwrap = NULL;
 
   self->steps = g_ptr_array_new_with_free_func (g_object_unref);
   sandbox_bubblewrap_probe_look_at_host (self);
@@ -544,21 +545,21 @@ sandbox_bubblewrap_probe_new (const char     *executable,
     return self;
 
   if ((agent_path = sandbox_get_agent_path (&error)) == NULL ||
-      (agent_fd = sandbox_bubblewrap_launch_open_program (agent_path, "agent", &error)) < 0)
+      (agent = sandbox_bubblewrap_program_new (agent_path, "agent", &error)) == NULL)
     {
       sandbox_bubblewrap_probe_add_failed (self, "agent", error->message, NO_SESSION, "Install the whole of sandbox-glib, as root or as this user", TRUE);
       return self;
     }
 
-  bwrap_fd = sandbox_bubblewrap_launch_open_program (executable, "program bwrap", &error);
-  if (bwrap_fd >= 0)
-    sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap_fd, agent_fd, uid, gid, sandbox_profile_get_launcher_uid (profile) != -1);
+  bwrap = sandbox_bubblewrap_program_new (executable, "program bwrap", &error);
+  if (bwrap != NULL)
+    sandbox_bubblewrap_probe_look_at_bwrap (self, executable, bwrap->fd, agent->fd, uid, gid, sandbox_profile_get_launcher_uid (profile) != -1);
   else
     sandbox_bubblewrap_probe_add_failed (self, "bwrap", error->message, NO_SESSION,
                                          "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or set the property “executable” to "
                                          "the absolute path of one that belongs to root or to this user",
                                          TRUE);
-  sandbox_bubblewrap_probe_ask_kernel (self, agent_fd, uid, gid, sandbox_profile_get_proc (profile));
+  sandbox_bubblewrap_probe_ask_kernel (self, agent->fd, uid, gid, sandbox_profile_get_proc (profile));
   sandbox_bubblewrap_probe_look_at_tls (self);
 
   return self;
