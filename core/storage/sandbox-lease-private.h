@@ -34,8 +34,14 @@ SandboxLease *sandbox_lease_take (int                   directory,
                                   gpointer              data,
                                   GError              **error);
 
-/* Waits until no sandbox of the owner is left, as a new owner would: BUSY. For one who is going to delete the session. */
+/* Whether this is the directory of the session. It is not held open: there may be very many. */
+gboolean sandbox_lease_is_in (SandboxLease *self,
+                              int           directory);
+
+/* Waits until no sandbox of the owner is left, as a new owner would: BUSY. For one who is going to delete the session, and
+ * gives its directory. */
 gboolean sandbox_lease_wait (SandboxLease         *self,
+                             int                   directory,
                              SandboxContainedCheck check,
                              gpointer              data,
                              GError              **error);
@@ -47,6 +53,7 @@ gboolean sandbox_lease_check (SandboxLease *self,
 /* A descriptor for process 1 of a sandbox, which holds up the next owner for as long as anybody has it. It goes to *@fd,
  * which must stay where it is, and is given up by sandbox_fork_close (). */
 gboolean sandbox_lease_open_alive (SandboxLease *self,
+                                   int           directory,
                                    int          *fd,
                                    GError      **error);
 

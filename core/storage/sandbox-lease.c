@@ -18,10 +18,9 @@
 
 struct _SandboxLease
 {
-  int   directory; /* of the session */
-  int   fd;        /* locked */
-  pid_t pid;       /* the owner, of which a forked child is none */
-  dev_t dev;       /* what the descriptor is, in case somebody closes what is not theirs */
+  int   fd;  /* locked */
+  pid_t pid; /* the owner, of which a forked child is none */
+  dev_t dev; /* what the descriptor is, in case somebody closes what is not theirs */
   ino_t ino;
 
   SandboxLeaseRecord record;
@@ -262,8 +261,7 @@ sandbox_lease_lock_first (SandboxLease *self,
 }
 
 static SandboxLease *
-sandbox_lease_alloc (int      directory,
-                     GError **error)
+sandbox_lease_alloc (GError **error)
 {
   g_autofree SandboxLease *self = g_new0 (SandboxLease, 1);
 
@@ -271,12 +269,6 @@ sandbox_lease_alloc (int      directory,
   if (!sandbox_lease_record_fill (&self->record, error))
     return NULL;
   self->pid = self->record.pid;
-  self->directory = fcntl (directory, F_DUPFD_CLOEXEC, 0);
-  if (self->directory < 0)
-    {
-      sandbox_set_error_from_errno (error, errno, "Cannot keep the directory of the session");
-      return NULL;
-    }
 
   return g_steal_pointer (&self);
 }
@@ -289,7 +281,6 @@ sandbox_lease_drop (SandboxLease *self)
   if (self->fd >= 0 && self->pid == getpid ())
     sandbox_lease_lock (self->fd, F_UNLCK);
   sandbox_fork_close (&self->fd);
-  sandbox_clear_fd (&self->directory);
   g_free (self);
 }
 
@@ -335,7 +326,7 @@ SandboxLease *
 sandbox_lease_new (int      directory,
                    GError **error)
 {
-  SandboxLease *self = sandbox_lease_alloc (directory, error);
+  SandboxLease *self = sandbox_lease_alloc (error);
   int           alive = -1;
   gboolean      done = FALSE;
 
@@ -379,7 +370,7 @@ sandbox_lease_take (int                   directory,
                     gpointer              data,
                     GError              **error)
 {
-  SandboxLease *self = sandbox_lease_alloc (directory, error);
+  SandboxLease *self = sandbox_lease_alloc (error);
   struct stat   st;
 
   if (self == NULL)
@@ -408,16 +399,28 @@ sandbox_lease_check (SandboxLease *self,
 }
 
 gboolean
+sandbox_lease_is_in (SandboxLease *self,
+                     int           directory)
+{
+  struct stat st;
+
+  /* It is held open, so no other file has got its number. */
+  return fstatat (directory, SANDBOX_LEASE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == self->dev && st.st_ino == self->ino;
+}
+
+gboolean
 sandbox_lease_wait (SandboxLease         *self,
+                    int                   directory,
                     SandboxContainedCheck check,
                     gpointer              data,
                     GError              **error)
 {
-  return sandbox_lease_check (self, error) && sandbox_lease_wait_alive (self->directory, check, data, error);
+  return sandbox_lease_check (self, error) && sandbox_lease_wait_alive (directory, check, data, error);
 }
 
 gboolean
 sandbox_lease_open_alive (SandboxLease *self,
+                          int           directory,
                           int          *fd,
                           GError      **error)
 {
@@ -426,7 +429,7 @@ sandbox_lease_open_alive (SandboxLease *self,
   *fd = -1;
   if (!sandbox_lease_check (self, error))
     return FALSE;
-  if (!sandbox_lease_open (self->directory, SANDBOX_LEASE_ALIVE_FILE, O_RDONLY, fd, &st, error))
+  if (!sandbox_lease_open (directory, SANDBOX_LEASE_ALIVE_FILE, O_RDONLY, fd, &st, error))
     {
       sandbox_fork_close (fd);
       return FALSE;
@@ -468,7 +471,6 @@ sandbox_lease_free (SandboxLease *self)
           sandbox_fork_lock ();
           sandbox_fork_steal (&self->fd);
           sandbox_fork_unlock ();
-          self->directory = -1;
         }
       else if (sandbox_lease_read (self->fd, &record) && strcmp (record.token, self->record.token) == 0 &&
                !sandbox_lease_write (self->fd, &nobody))

@@ -43,8 +43,11 @@ SandboxStoreSession *sandbox_store_session_attach (SandboxStore         *store,
 SandboxState        *sandbox_store_session_get_state (SandboxStoreSession *self);
 SandboxWorkspaceMode sandbox_store_session_get_mode (SandboxStoreSession *self); /* never AUTO */
 
-/* An O_PATH descriptor, which stays with the session; for an overlay only what has been changed. */
+/* An O_PATH descriptor, which stays with the session; for an overlay only what has been changed. -1 once it was taken. */
 int sandbox_store_session_get_workspace (SandboxStoreSession *self);
+
+/* The same, for the caller. */
+int sandbox_store_session_take_workspace (SandboxStoreSession *self);
 
 /* For an overlay: the tree of the template, and the directory that has upper/ and work/. O_PATH descriptors, for the
  * caller; CORRUPT. */
@@ -56,14 +59,10 @@ gboolean sandbox_store_session_open_layers (SandboxStoreSession *self,
 /* On the host, for messages and plans. */
 char *sandbox_store_session_dup_workspace_path (SandboxStoreSession *self);
 
-/* See sandbox_lease_open_alive (). STOPPED after a deletion. */
+/* See sandbox_lease_open_alive (). STOPPED after a deletion, and in a forked child of the owner. */
 gboolean sandbox_store_session_open_alive (SandboxStoreSession *self,
                                            int                 *fd,
                                            GError             **error);
-
-/* STOPPED in a forked child of the owner. */
-gboolean sandbox_store_session_check (SandboxStoreSession *self,
-                                      GError             **error);
 
 /* Ends it with all of its files: moved aside with the lease held, and removed. BUSY when a sandbox of it is still alive
  * after 5 seconds, and then nothing is changed. TRUE when it has been deleted already. An error in the removal leaves the

@@ -35,9 +35,9 @@ struct _SandboxStoreSession
   SandboxStore        *store;
   SandboxState        *state;
   SandboxWorkspaceMode mode;
-  SandboxLease        *lease; /* NULL once it is deleted */
-  int                  directory;
-  int                  workspace;
+  SandboxLease        *lease;     /* NULL once it is deleted */
+  int                  directory; /* until the lease tells which one it is; else -1 */
+  int                  workspace; /* until somebody takes it; else -1 */
 };
 
 static SandboxStoreSession *
@@ -90,7 +90,13 @@ static gboolean
 sandbox_store_session_is_there (SandboxStoreSession *self,
                                 const char          *id)
 {
-  return sandbox_store_is_there (sandbox_store_get_sessions (self->store), id, self->directory);
+  g_auto (SandboxFd) fd = -1;
+
+  if (self->directory >= 0)
+    return sandbox_store_is_there (sandbox_store_get_sessions (self->store), id, self->directory);
+  fd = sandbox_contained_open (sandbox_store_get_sessions (self->store), id, O_RDONLY | O_DIRECTORY);
+
+  return fd >= 0 && sandbox_lease_is_in (self->lease, fd);
 }
 
 static gboolean
@@ -99,6 +105,25 @@ sandbox_store_session_fail_missing (GError **error)
   g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "There is no such session any more");
 
   return FALSE;
+}
+
+/* With the lease: the directory, or -1 with an error. */
+static int
+sandbox_store_session_open_directory (SandboxStoreSession *self,
+                                      GError             **error)
+{
+  g_auto (SandboxFd) fd = sandbox_contained_open (sandbox_store_get_sessions (self->store), sandbox_state_get_session_id (self->state),
+                                                  O_RDONLY | O_DIRECTORY);
+
+  if (fd >= 0 && sandbox_lease_is_in (self->lease, fd))
+    return g_steal_fd (&fd);
+
+  if (fd >= 0 || errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == EXDEV)
+    sandbox_store_session_fail_missing (error);
+  else
+    sandbox_set_error_from_errno (error, errno, "Cannot open the directory of the session");
+
+  return -1;
 }
 
 static gboolean
@@ -372,6 +397,7 @@ sandbox_store_session_make (SandboxStore         *store,
                                       sandbox_state_get_session_id (state), &failure))
         {
           sandbox_fork_close (&hold);
+          sandbox_clear_fd (&self->directory);
           return self;
         }
       if (failure != NULL)
@@ -496,7 +522,10 @@ sandbox_store_session_attach (SandboxStore         *store,
     if (sandbox_store_session_read_state (self, id, &failure) && sandbox_store_session_check_state (self, state, &failure) &&
         sandbox_store_session_take (self, id, check, data, &failure) && sandbox_store_session_open_workspace (self, &failure) &&
         sandbox_store_session_check_template (self, check, data, &failure))
-      return self;
+      {
+        sandbox_clear_fd (&self->directory);
+        return self;
+      }
 
     /* One that is being deleted falls apart under our hands. */
     if (g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_CORRUPT) && !sandbox_store_session_is_there (self, id))
@@ -527,6 +556,12 @@ sandbox_store_session_get_workspace (SandboxStoreSession *self)
   return self->workspace;
 }
 
+int
+sandbox_store_session_take_workspace (SandboxStoreSession *self)
+{
+  return g_steal_fd (&self->workspace);
+}
+
 char *
 sandbox_store_session_dup_workspace_path (SandboxStoreSession *self)
 {
@@ -543,10 +578,16 @@ sandbox_store_session_open_layers (SandboxStoreSession *self,
   const char      *key = sandbox_state_get_template_key (self->state);
   g_autofree char *tree = g_build_filename (key, SANDBOX_STORE_TREE, NULL);
   g_auto (SandboxFd) lower_fd = sandbox_contained_open (sandbox_store_get_templates (self->store), tree, O_PATH | O_DIRECTORY);
+  g_auto (SandboxFd) directory_fd = -1;
   g_auto (SandboxFd) base_fd = -1;
 
   if (lower_fd >= 0)
-    base_fd = sandbox_contained_open (self->directory, SANDBOX_STORE_FILES, O_PATH | O_DIRECTORY);
+    {
+      directory_fd = sandbox_store_session_open_directory (self, error);
+      if (directory_fd < 0)
+        return FALSE;
+      base_fd = sandbox_contained_open (directory_fd, SANDBOX_STORE_FILES, O_PATH | O_DIRECTORY);
+    }
   if (base_fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == EXDEV))
     return sandbox_store_session_fail_corrupt (lower_fd < 0 ? tree : SANDBOX_STORE_FILES, "is missing", error);
   if (base_fd < 0)
@@ -562,21 +603,21 @@ sandbox_store_session_open_layers (SandboxStoreSession *self,
 }
 
 gboolean
-sandbox_store_session_check (SandboxStoreSession *self,
-                             GError             **error)
-{
-  return self->lease == NULL || sandbox_lease_check (self->lease, error);
-}
-
-gboolean
 sandbox_store_session_open_alive (SandboxStoreSession *self,
                                   int                 *fd,
                                   GError             **error)
 {
-  if (self->lease != NULL)
-    return sandbox_lease_open_alive (self->lease, fd, error);
+  g_auto (SandboxFd) directory_fd = -1;
 
   *fd = -1;
+  if (self->lease != NULL)
+    {
+      if (!sandbox_lease_check (self->lease, error))
+        return FALSE;
+      directory_fd = sandbox_store_session_open_directory (self, error);
+      return directory_fd >= 0 && sandbox_lease_open_alive (self->lease, directory_fd, fd, error);
+    }
+
   g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been deleted");
 
   return FALSE;
@@ -589,11 +630,15 @@ sandbox_store_session_delete (SandboxStoreSession  *self,
                               GError              **error)
 {
   const char *id = sandbox_state_get_session_id (self->state);
-  gboolean    done = FALSE;
+  g_auto (SandboxFd) directory_fd = -1;
+  gboolean done = FALSE;
 
   if (self->lease == NULL)
     return TRUE;
-  if (!sandbox_lease_wait (self->lease, check, data, error))
+  if (!sandbox_lease_check (self->lease, error))
+    return FALSE;
+  directory_fd = sandbox_store_session_open_directory (self, error);
+  if (directory_fd < 0 || !sandbox_lease_wait (self->lease, directory_fd, check, data, error))
     return FALSE;
 
   done = !sandbox_store_session_is_there (self, id) ||

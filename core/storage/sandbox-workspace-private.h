@@ -26,7 +26,6 @@ struct _SandboxWorkspace
   GMutex                lock;    /* guards what follows */
   SandboxWorkspaceRoot *root;    /* where files are read and changed; NULL for an overlay that is mounted nowhere yet */
   SandboxStoreSession  *session; /* whose workspace it is; NULL for none, or once that is given up */
-  int                   alive;   /* its lock for sandboxes, opened beforehand: lending must not touch the disk; watched */
   gboolean              ended;   /* it has been */
   guint                 n_users; /* what is changing files */
 };

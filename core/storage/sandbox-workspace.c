@@ -84,7 +84,6 @@ sandbox_workspace_finalize (GObject *object)
 {
   SandboxWorkspace *self = SANDBOX_WORKSPACE (object);
 
-  sandbox_fork_close (&self->alive);
   g_clear_pointer (&self->session, sandbox_store_session_free);
   g_clear_pointer (&self->root, sandbox_workspace_root_unref);
   g_clear_pointer (&self->directory, sandbox_workspace_root_unref);
@@ -104,7 +103,6 @@ sandbox_workspace_class_init (SandboxWorkspaceClass *klass)
 static void
 sandbox_workspace_init (SandboxWorkspace *self)
 {
-  self->alive = -1;
   g_mutex_init (&self->lock);
 }
 
@@ -199,7 +197,7 @@ sandbox_workspace_new_for_session (SandboxStoreSession *session,
                                    GError             **error)
 {
   g_autoptr (SandboxWorkspace) self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
-  g_auto (SandboxFd) fd = fcntl (sandbox_store_session_get_workspace (session), F_DUPFD_CLOEXEC, 3);
+  g_auto (SandboxFd) fd = sandbox_store_session_take_workspace (session);
   struct stat st;
 
   if (fd < 0 || fstat (fd, &st) < 0)
@@ -207,8 +205,6 @@ sandbox_workspace_new_for_session (SandboxStoreSession *session,
       sandbox_set_error_from_errno (error, errno, "Cannot open the workspace of the session");
       return NULL;
     }
-  if (!sandbox_store_session_open_alive (session, &self->alive, error))
-    return NULL;
   self->directory = sandbox_workspace_root_new (g_steal_fd (&fd));
   if (sandbox_store_session_get_mode (session) != SANDBOX_WORKSPACE_MODE_OVERLAY)
     self->root = g_atomic_rc_box_acquire (self->directory);
@@ -225,7 +221,6 @@ sandbox_workspace_new_for_session (SandboxStoreSession *session,
 static SandboxStoreSession *
 sandbox_workspace_steal_session_locked (SandboxWorkspace *self)
 {
-  sandbox_fork_close (&self->alive);
   /* Whoever gets the session next mounts its overlay again, which must not be mounted here any more then. */
   if (self->root != self->directory)
     g_clear_pointer (&self->root, sandbox_workspace_root_unref);
@@ -314,28 +309,6 @@ sandbox_workspace_leave (SandboxWorkspace     *self,
   g_clear_pointer (&session, sandbox_store_session_free);
 }
 
-/* Locked. */
-static gboolean
-sandbox_workspace_dup_alive (SandboxWorkspace *self,
-                             int              *fd,
-                             GError          **error)
-{
-  int errsv;
-
-  if (!sandbox_store_session_check (self->session, error))
-    return FALSE;
-
-  sandbox_fork_lock ();
-  *fd = fcntl (self->alive, F_DUPFD_CLOEXEC, 3);
-  errsv = errno;
-  sandbox_fork_watch (fd);
-  sandbox_fork_unlock ();
-  if (*fd < 0)
-    sandbox_set_error_from_errno (error, errsv, "Cannot duplicate the lock of the session");
-
-  return *fd >= 0;
-}
-
 /**
  * sandbox_workspace_lend_alive: (skip)
  * @self: a workspace
@@ -368,7 +341,7 @@ sandbox_workspace_lend_alive (SandboxWorkspace *self,
   *fd = -1;
   g_mutex_lock (&self->lock);
   if (self->session != NULL && !self->ended)
-    lent = sandbox_workspace_dup_alive (self, fd, error);
+    lent = sandbox_store_session_open_alive (self->session, fd, error);
   else if (self->ended)
     sandbox_workspace_fail_ended (error);
   else

@@ -128,6 +128,69 @@ test_descriptors_of_others (TestSandbox  *self,
   g_assert_true (sandbox_process_wait (process, NULL, &error));
 }
 
+/* So many sessions, of which each has run a command and rests */
+#define N_RESTING 16
+
+static void
+run_true (SandboxHandle *handle)
+{
+  g_autoptr (SandboxCommand) command = test_command_new ("true", NULL);
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+
+  result = sandbox_session_run (sandbox_handle_get_session (handle), command, NULL, &error);
+  g_assert_no_error (error);
+  test_assert_exited (result, 0);
+}
+
+static void
+test_descriptors_at_rest (TestSandbox  *self,
+                          gconstpointer unused)
+{
+  static const char *const kinds[] = { "a directory of the host's own", "a directory that the library keeps" };
+  g_autofree char         *state = g_dir_make_tmp ("sandbox-state-XXXXXX", NULL);
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A session that rests holds no more than four descriptors, and runs commands afterwards");
+
+  backend = sandbox_registry_create_backend (self->registry, "bubblewrap", state, &error);
+  g_assert_no_error (error);
+  g_object_set (backend, "nested", TRUE, NULL);
+  for (guint kind = 0; kind < G_N_ELEMENTS (kinds); kind++)
+    {
+      SandboxHandle *handles[N_RESTING + 1];
+      guint          before = 0;
+
+      for (guint i = 0; i < G_N_ELEMENTS (handles); i++)
+        {
+          g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+
+          if (kind == 0)
+            sandbox_create_options_set_workspace_path (options, self->workspace);
+          sandbox_create_options_set_idle_ms (options, 100);
+          handles[i] = sandbox_backend_create (backend, options, NULL, &error);
+          g_assert_no_error (error);
+          run_true (handles[i]);
+          if (i > 0)
+            continue;
+          /* It has what all share, too. */
+          test_wait (test_count_children () == TEST_N_KEPT);
+          before = test_count_descriptors ();
+        }
+      test_wait (test_count_descriptors () <= before + N_RESTING * 4);
+      g_test_message ("%s: %u for %d sessions", kinds[kind], test_count_descriptors () - before, N_RESTING);
+      for (guint i = 0; i < G_N_ELEMENTS (handles); i++)
+        {
+          run_true (handles[i]);
+          g_assert_true (sandbox_handle_stop (handles[i], NULL, &error));
+          g_object_unref (handles[i]);
+        }
+    }
+  g_clear_object (&backend);
+  test_remove_tree (state);
+}
+
 static void
 test_injected_files (TestSandbox  *self,
                      gconstpointer unused)
@@ -850,6 +913,7 @@ main (int    argc,
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
   add ("/host/descriptors", test_descriptors);
   add ("/host/descriptors-of-others", test_descriptors_of_others);
+  add ("/host/descriptors-at-rest", test_descriptors_at_rest);
   add ("/host/injected-files", test_injected_files);
   add ("/host/secret-environment", test_secret_environment);
   add ("/host/preload", test_preload);

@@ -291,7 +291,7 @@ own_and_fork (Fixture *fixture,
 {
   SandboxLease *lease = sandbox_lease_take (fixture->directory, NULL, NULL, NULL);
   int           alive = -1;
-  gboolean      good = lease != NULL && sandbox_lease_open_alive (lease, &alive, NULL) && alive >= 0;
+  gboolean      good = lease != NULL && sandbox_lease_open_alive (lease, fixture->directory, &alive, NULL) && alive >= 0;
 
   /* The grandchild lives on, with all that it has got; it is killed by the one who reads its number. */
   if (fork () == 0)
@@ -301,7 +301,7 @@ own_and_fork (Fixture *fixture,
 
       good = good && alive == -1 && !sandbox_lease_check (lease, &error) &&
              g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED) &&
-             !sandbox_lease_open_alive (lease, &alive, NULL) && alive == -1;
+             !sandbox_lease_open_alive (lease, fixture->directory, &alive, NULL) && alive == -1;
       fixture_write (fixture, "grandchild", number, (gssize) strlen (number));
       tell (ready, good);
       for (;;)
@@ -396,7 +396,7 @@ own_and_spawn (Fixture *fixture,
   SandboxLease *lease = sandbox_lease_take (fixture->directory, NULL, NULL, NULL);
   int           alive = -1;
   GPid          pid = 0;
-  gboolean      good = lease != NULL && sandbox_lease_open_alive (lease, &alive, NULL) &&
+  gboolean      good = lease != NULL && sandbox_lease_open_alive (lease, fixture->directory, &alive, NULL) &&
                   g_spawn_async (NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_LEAVE_DESCRIPTORS_OPEN,
                                  NULL, NULL, &pid, NULL);
   g_autofree char *number = g_strdup_printf ("%d", pid);
@@ -673,8 +673,8 @@ test_alive (Fixture      *fixture,
   g_assert_cmpint (waitpid (sandboxes[1].pid, NULL, 0), ==, sandboxes[1].pid);
 
   /* The new owner's own are not held up. */
-  g_assert_true (sandbox_lease_open_alive (lease, &alive[0], NULL));
-  g_assert_true (sandbox_lease_open_alive (lease, &alive[1], NULL));
+  g_assert_true (sandbox_lease_open_alive (lease, fixture->directory, &alive[0], NULL));
+  g_assert_true (sandbox_lease_open_alive (lease, fixture->directory, &alive[1], NULL));
   sandbox_fork_close (&alive[0]);
   sandbox_fork_close (&alive[1]);
   g_assert_cmpint (alive[0], ==, -1);

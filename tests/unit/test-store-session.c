@@ -482,6 +482,48 @@ test_delete (Fixture      *fixture,
   free_files (files);
 }
 
+static void
+test_replaced (Fixture      *fixture,
+               gconstpointer unused)
+{
+  SandboxStoreSession *session = make_session (fixture->store, NULL);
+  g_autoptr (SandboxState) state = g_object_ref (sandbox_store_session_get_state (session));
+  g_autofree char *place = get_place (fixture, state, NULL);
+  g_autofree char *away = g_build_filename (fixture->state, "away", NULL);
+  g_autofree char *lease = get_place (fixture, state, "lease");
+  g_autofree char *alive = get_place (fixture, state, "alive");
+  g_autoptr (GError) error = NULL;
+  int fd = -1;
+
+  g_test_summary ("Another directory in the place of a session is not taken for it, nor deleted with it");
+
+  g_assert_cmpint (rename (place, away), ==, 0);
+  g_assert_false (sandbox_store_session_open_alive (session, &fd, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+
+  g_assert_cmpint (g_mkdir (place, 0700), ==, 0);
+  g_assert_true (g_file_set_contents (lease, "", 0, &error));
+  g_assert_true (g_file_set_contents (alive, "", 0, &error));
+  g_assert_false (sandbox_store_session_open_alive (session, &fd, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+  g_assert_false (sandbox_store_session_delete (session, NULL, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND);
+  g_clear_error (&error);
+  g_assert_true (g_file_test (alive, G_FILE_TEST_EXISTS));
+
+  /* Its own is one again when it is back. */
+  g_assert_cmpint (g_unlink (lease), ==, 0);
+  g_assert_cmpint (g_unlink (alive), ==, 0);
+  g_assert_cmpint (g_rmdir (place), ==, 0);
+  g_assert_cmpint (rename (away, place), ==, 0);
+  g_assert_true (sandbox_store_session_delete (session, NULL, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_sessions (fixture), ==, 0);
+  sandbox_store_session_free (session);
+}
+
 static int
 end_cb (gpointer data)
 {
@@ -769,6 +811,7 @@ test_forked (Fixture      *fixture,
 {
   SandboxStoreSession *session = make_session (fixture->store, NULL);
   g_autoptr (SandboxState) state = g_object_ref (sandbox_store_session_get_state (session));
+  int   alive = -1;
   pid_t child = fork ();
 
   g_test_summary ("A forked child has no session, cannot delete it, and its end changes nothing (case 96)");
@@ -778,9 +821,6 @@ test_forked (Fixture      *fixture,
       g_autoptr (GError) error = NULL;
       int fd = -1;
 
-      g_assert_false (sandbox_store_session_check (session, &error));
-      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
-      g_clear_error (&error);
       g_assert_false (sandbox_store_session_open_alive (session, &fd, &error));
       g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
       g_clear_error (&error);
@@ -790,7 +830,8 @@ test_forked (Fixture      *fixture,
       child_end ();
     }
   child_wait (child);
-  g_assert_true (sandbox_store_session_check (session, NULL));
+  g_assert_true (sandbox_store_session_open_alive (session, &alive, NULL));
+  sandbox_fork_close (&alive);
   assert_attach_fails (fixture->store, state, SANDBOX_ERROR_BUSY);
   sandbox_store_session_free (session);
   sandbox_store_session_free (attach (fixture->store, state));
@@ -810,6 +851,7 @@ main (int    argc,
   ADD ("mismatch", test_mismatch);
   ADD ("damaged", test_damaged);
   ADD ("delete", test_delete);
+  ADD ("replaced", test_replaced);
   ADD ("sandbox-alive", test_sandbox_alive);
   ADD ("modes", test_modes);
   ADD ("template-changed", test_template_changed);
