@@ -22,7 +22,7 @@ gboolean sandbox_agent_channel_has_slots (SandboxAgentChannel *self);
 SandboxAgentChannel *sandbox_agent_channel_arm (SandboxAgentChannel *self,
                                                 GError             **error);
 
-/* Of a slot: whether its end has come before it was used. */
+/* Whether the end of the sandbox, or of the slot, has come already. */
 gboolean sandbox_agent_channel_is_dead (SandboxAgentChannel *self);
 
 /* Sends what the sandbox is prepared with. Once, first; a slot has been prepared already. */
@@ -32,11 +32,14 @@ gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
 /* Ends the sandbox, however far it has come. From any thread. */
 void sandbox_agent_channel_kill (SandboxAgentChannel *self);
 
-/* Calls @func on the worker once the launcher has ended (at once if there is none); reaps it. */
-void sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
-                                           GSourceFunc          func,
-                                           gpointer             data,
-                                           GDestroyNotify       notify);
+/* Calls @func on the worker once the launcher has ended; reaps it. FALSE if there is none. */
+gboolean sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
+                                               GSourceFunc          func,
+                                               gpointer             data,
+                                               GDestroyNotify       notify);
+
+/* Whether the launcher has ended by a signal, and so does not say why there is no sandbox. */
+gboolean sandbox_agent_channel_launcher_was_killed (SandboxAgentChannel *self);
 
 /* How the launcher ended, for a message: "exit status 1", and what it said, bounded and made harmless. Only
  * evidence: nothing is decided by it. */

@@ -757,8 +757,7 @@ launcher_watch_free (gpointer data)
 {
   LauncherWatch *watch = data;
 
-  if (watch->notify != NULL)
-    watch->notify (watch->data);
+  watch->notify (watch->data);
   g_object_unref (watch->channel);
   g_free (watch);
 }
@@ -778,7 +777,7 @@ sandbox_agent_channel_launcher_ended_cb (int          fd,
   return G_SOURCE_REMOVE;
 }
 
-void
+gboolean
 sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
                                       GSourceFunc          func,
                                       gpointer             data,
@@ -789,8 +788,8 @@ sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
 
   if (self->launcher_fd < 0)
     {
-      sandbox_worker_invoke (func, data, notify);
-      return;
+      notify (data);
+      return FALSE;
     }
 
   watch = g_new (LauncherWatch, 1);
@@ -799,6 +798,14 @@ sandbox_agent_channel_watch_launcher (SandboxAgentChannel *self,
   watch->data = data;
   watch->notify = notify;
   source = sandbox_worker_watch_fd (self->launcher_fd, sandbox_agent_channel_launcher_ended_cb, watch, launcher_watch_free);
+
+  return TRUE;
+}
+
+gboolean
+sandbox_agent_channel_launcher_was_killed (SandboxAgentChannel *self)
+{
+  return self->launcher_end.si_pid > 0 && self->launcher_end.si_code != CLD_EXITED;
 }
 
 /* What somebody said, as one line of text. */

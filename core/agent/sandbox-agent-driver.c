@@ -3,8 +3,8 @@
 #include "sandbox-agent-driver.h"
 
 #include "sandbox-agent-channel-private.h"
+#include "sandbox-agent-nest-private.h"
 #include "sandbox-agent-process-private.h"
-#include "sandbox-agent-slots-private.h"
 #include "sandbox-control-group-private.h"
 #include "sandbox-enums.h"
 #include "sandbox-environment-private.h"
@@ -26,6 +26,9 @@
  * Since: 1.0
  */
 
+/* A command that is proven not to have run, as its slot or the sandbox of the session was killed, is tried again so often. */
+#define AGAIN_MAX 2
+
 typedef struct
 {
   char               **environment;
@@ -35,17 +38,12 @@ typedef struct
   guint                armed_slots;
   guint                idle_ms;
   SandboxIsolation     isolation;
+  SandboxAgentNest    *nest; /* NULL unless nested */
   guint                generation;
 
   GMutex     lock; /* guards what follows */
   GPtrArray *live; /* GWeakRef of SandboxAgentProcess: those that have not ended */
   gboolean   closed;
-
-  /* the worker's, of a nested driver */
-  SandboxAgentSlots *slots;   /* the sandbox of the session, until it is over; else NULL */
-  GCancellable      *opening; /* a channel to a new one is on its way; cancelled: it will not do */
-  GQueue             waiting; /* of SandboxAgentStart: what wants a slot */
-  GQueue             endings; /* of SandboxAgentEnding: wait for the end */
 } SandboxAgentDriverPrivate;
 
 typedef enum
@@ -86,6 +84,7 @@ typedef struct
   /* the worker's */
   SandboxAgentChannel *channel;
   SandboxAgentProcess *process;
+  guint                n_again;
 } SandboxAgentStart;
 
 static SandboxAgentStart *
@@ -164,17 +163,43 @@ sandbox_agent_start_fail (SandboxAgentStart *start,
   sandbox_request_return_error (request, cancelled != NULL ? cancelled : error);
 }
 
+static void sandbox_agent_start_take_slot (gpointer             user_data,
+                                           SandboxAgentSlots   *slots,
+                                           SandboxAgentChannel *slot,
+                                           const GError        *error);
+
+static gboolean
+sandbox_agent_start_again (gpointer        user_data,
+                           SandboxRequest *request)
+{
+  SandboxAgentStart         *start = user_data;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (start->driver);
+
+  if (start->n_again == AGAIN_MAX || sandbox_request_is_cancelled (request))
+    return FALSE;
+
+  start->n_again++;
+  start->request = g_object_ref (request);
+  g_clear_object (&start->channel);
+  g_clear_object (&start->process);
+  sandbox_agent_nest_take (priv->nest, sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
+
+  return TRUE;
+}
+
 /* Sends the command to the start's channel, which is in a slot of @slots or has a sandbox for itself. */
 static void
-sandbox_agent_driver_start (SandboxAgentStart *start,
-                            SandboxAgentSlots *slots)
+sandbox_agent_start_run (SandboxAgentStart *start,
+                         SandboxAgentSlots *slots)
 {
   g_autoptr (SandboxRequest) request = g_steal_pointer (&start->request);
   g_auto (GStrv) environment = sandbox_environment_merge (sandbox_agent_driver_get_environment (start->driver),
                                                           sandbox_command_get_environment (start->command));
 
   start->process = sandbox_agent_process_start (start->channel, slots, start->command,
-                                                (const char *const *) environment, request);
+                                                (const char *const *) environment, request,
+                                                slots != NULL ? sandbox_agent_start_again : NULL,
+                                                sandbox_agent_start_ref (start), sandbox_agent_start_unref);
   if (!sandbox_agent_driver_add_live (start->driver, start->process))
     sandbox_agent_process_abort (start->process);
 }
@@ -187,213 +212,25 @@ sandbox_agent_driver_start_cb (gpointer user_data)
   if (sandbox_request_is_cancelled (start->request))
     sandbox_agent_start_fail (start, NULL);
   else
-    sandbox_agent_driver_start (start, NULL);
+    sandbox_agent_start_run (start, NULL);
 
   return G_SOURCE_REMOVE;
 }
 
-/* ---- The sandbox of a session ----------------------------------------------------------------------------------- */
-
-static void sandbox_agent_driver_open_sandbox (SandboxAgentDriver *self);
-
-/* Somebody who wants the sandbox to end */
-typedef struct
-{
-  SandboxAgentDriver         *driver;
-  SandboxAgentDriverEndedFunc func;
-  gpointer                    data;
-} SandboxAgentEnding;
-
 static void
-sandbox_agent_ending_free (gpointer data)
+sandbox_agent_start_take_slot (gpointer             user_data,
+                               SandboxAgentSlots   *slots,
+                               SandboxAgentChannel *slot,
+                               const GError        *error)
 {
-  SandboxAgentEnding *ending = data;
+  SandboxAgentStart *start = user_data;
 
-  g_object_unref (ending->driver);
-  g_free (ending);
-}
-
-static GError *
-sandbox_agent_driver_new_stopped (void)
-{
-  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
-}
-
-static gboolean
-sandbox_agent_driver_is_closed (SandboxAgentDriver *self)
-{
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
-  gboolean                   closed = FALSE;
-
-  g_mutex_lock (&priv->lock);
-  closed = priv->closed;
-  g_mutex_unlock (&priv->lock);
-
-  return closed;
-}
-
-static void
-sandbox_agent_driver_fail_waiting (SandboxAgentDriver *self,
-                                   const GError       *error)
-{
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
-  SandboxAgentStart         *start = NULL;
-
-  while ((start = g_queue_pop_head (&priv->waiting)) != NULL)
-    {
-      sandbox_agent_start_fail (start, error);
-      sandbox_agent_start_unref (start);
-    }
-}
-
-static void
-sandbox_agent_driver_start_in_slot (SandboxAgentDriver *self,
-                                    SandboxAgentStart  *start)
-{
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
-  g_autoptr (GError) error = NULL;
-
-  if (!sandbox_request_is_cancelled (start->request))
-    start->channel = sandbox_agent_slots_take (priv->slots, &error);
-  if (start->channel != NULL)
-    sandbox_agent_driver_start (start, priv->slots);
+  start->channel = slot;
+  if (slot != NULL)
+    sandbox_agent_start_run (start, slots);
   else
     sandbox_agent_start_fail (start, error);
-}
-
-/* The sandbox is ready, or over. */
-static void
-sandbox_agent_driver_slots_changed (SandboxAgentSlots *slots,
-                                    gpointer           data)
-{
-  g_autoptr (SandboxAgentDriver) self = g_weak_ref_get (data);
-  SandboxAgentDriverPrivate *priv = NULL;
-  SandboxAgentStart         *start = NULL;
-  SandboxAgentEnding        *ending = NULL;
-  const GError              *failure = sandbox_agent_slots_get_failure (slots);
-
-  if (self == NULL)
-    return;
-
-  priv = sandbox_agent_driver_get_instance_private (self);
-  if (sandbox_agent_slots_is_ready (slots))
-    {
-      while ((start = g_queue_pop_head (&priv->waiting)) != NULL)
-        {
-          sandbox_agent_driver_start_in_slot (self, start);
-          sandbox_agent_start_unref (start);
-        }
-      return;
-    }
-
-  if (failure != NULL)
-    sandbox_agent_driver_fail_waiting (self, failure);
-  g_clear_pointer (&priv->slots, sandbox_agent_slots_unref);
-  while ((ending = g_queue_pop_head (&priv->endings)) != NULL)
-    {
-      ending->func (self, ending->data);
-      sandbox_agent_ending_free (ending);
-    }
-  sandbox_agent_driver_open_sandbox (self);
-}
-
-typedef struct
-{
-  SandboxAgentDriver  *driver;
-  GCancellable        *opening;
-  SandboxAgentChannel *channel;
-  GError              *error;
-} SandboxAgentOpening;
-
-static void
-sandbox_agent_opening_free (gpointer data)
-{
-  SandboxAgentOpening *opening = data;
-
-  g_clear_object (&opening->channel);
-  g_clear_object (&opening->opening);
-  g_clear_object (&opening->driver);
-  g_clear_error (&opening->error);
-  g_free (opening);
-}
-
-static gboolean
-sandbox_agent_driver_sandbox_opened_cb (gpointer user_data)
-{
-  SandboxAgentOpening       *opening = user_data;
-  SandboxAgentDriver        *self = opening->driver;
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
-  GWeakRef                  *weak = NULL;
-
-  g_clear_object (&priv->opening);
-  if (g_cancellable_is_cancelled (opening->opening))
-    {
-      /* What it was to be has changed meanwhile. */
-      g_clear_object (&opening->channel);
-      sandbox_agent_driver_open_sandbox (self);
-      return G_SOURCE_REMOVE;
-    }
-  if (opening->channel != NULL && !sandbox_agent_channel_has_slots (opening->channel))
-    g_set_error (&opening->error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                 "%s made a sandbox that has no slots", G_OBJECT_TYPE_NAME (self));
-  if (opening->error != NULL)
-    {
-      sandbox_agent_driver_fail_waiting (self, opening->error);
-      return G_SOURCE_REMOVE;
-    }
-
-  weak = g_new (GWeakRef, 1);
-  g_weak_ref_init (weak, self);
-  priv->slots = sandbox_agent_slots_new (opening->channel,
-                                         &(SandboxAgentSlotsManner){
-                                             .n_armed = priv->armed_slots,
-                                             .idle_ms = priv->idle_ms,
-                                             .is_shared = priv->isolation == SANDBOX_ISOLATION_SHARED,
-                                         },
-                                         sandbox_agent_driver_slots_changed, weak, sandbox_agent_driver_free_weak);
-
-  return G_SOURCE_REMOVE;
-}
-
-static void
-sandbox_agent_driver_sandbox_opened (gpointer      user_data,
-                                     gpointer      answer,
-                                     const GError *error)
-{
-  SandboxAgentOpening *opening = user_data;
-
-  g_set_object (&opening->channel, answer);
-  opening->error = error != NULL ? g_error_copy (error) : NULL;
-  sandbox_worker_invoke (sandbox_agent_driver_sandbox_opened_cb, opening, sandbox_agent_opening_free);
-}
-
-/* If somebody waits for one and none is on its way. One that is ending is waited for: two never have the same files. */
-static void
-sandbox_agent_driver_open_sandbox (SandboxAgentDriver *self)
-{
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
-  g_autoptr (SandboxRequest) request = NULL;
-  SandboxAgentOpening *opening = NULL;
-  GError              *refused = NULL;
-  gboolean             taken = FALSE;
-
-  if (priv->slots != NULL || priv->opening != NULL || g_queue_is_empty (&priv->waiting))
-    return;
-  if (sandbox_agent_driver_is_closed (self))
-    {
-      g_autoptr (GError) stopped = sandbox_agent_driver_new_stopped ();
-
-      sandbox_agent_driver_fail_waiting (self, stopped);
-      return;
-    }
-
-  priv->opening = g_cancellable_new ();
-  opening = g_new0 (SandboxAgentOpening, 1);
-  opening->driver = g_object_ref (self);
-  opening->opening = g_object_ref (priv->opening);
-  request = sandbox_request_new_internal (SANDBOX_TYPE_AGENT_CHANNEL, priv->opening, sandbox_agent_driver_sandbox_opened, opening);
-  taken = SANDBOX_AGENT_DRIVER_GET_CLASS (self)->open_channel (self, request, &refused);
-  sandbox_request_dispatched (request, taken, refused);
+  sandbox_agent_start_unref (start);
 }
 
 static gboolean
@@ -402,38 +239,61 @@ sandbox_agent_driver_place_cb (gpointer user_data)
   SandboxAgentStart         *start = user_data;
   SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (start->driver);
 
-  if (priv->slots != NULL && sandbox_agent_slots_is_ready (priv->slots) && !sandbox_agent_driver_is_closed (start->driver))
-    {
-      sandbox_agent_driver_start_in_slot (start->driver, start);
-      return G_SOURCE_REMOVE;
-    }
-
-  g_queue_push_tail (&priv->waiting, sandbox_agent_start_ref (start));
-  sandbox_agent_driver_open_sandbox (start->driver);
+  if (sandbox_request_is_cancelled (start->request))
+    sandbox_agent_start_fail (start, NULL);
+  else
+    sandbox_agent_nest_take (priv->nest, sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
 
   return G_SOURCE_REMOVE;
+}
+
+/* Somebody who wants the sandbox of the session to end */
+typedef struct
+{
+  SandboxAgentDriver         *driver;
+  SandboxAgentDriverEndedFunc func;
+  gpointer                    data;
+  gboolean                    is_close;
+} SandboxAgentDriverEnd;
+
+static void
+sandbox_agent_driver_sandbox_ended (gpointer user_data)
+{
+  g_autofree SandboxAgentDriverEnd *end = user_data;
+
+  end->func (end->driver, end->data);
+  g_object_unref (end->driver);
 }
 
 static gboolean
 sandbox_agent_driver_end_sandbox_cb (gpointer user_data)
 {
-  SandboxAgentEnding        *ending = user_data;
-  SandboxAgentDriver        *self = ending->driver;
-  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  SandboxAgentDriverEnd     *end = user_data;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (end->driver);
 
-  if (priv->opening != NULL)
-    g_cancellable_cancel (priv->opening);
-  if (priv->slots == NULL)
-    {
-      ending->func (self, ending->data);
-      sandbox_agent_ending_free (ending);
-      return G_SOURCE_REMOVE;
-    }
-
-  g_queue_push_tail (&priv->endings, ending);
-  sandbox_agent_slots_end (priv->slots);
+  if (priv->nest == NULL)
+    sandbox_agent_driver_sandbox_ended (end);
+  else if (end->is_close)
+    sandbox_agent_nest_close (priv->nest, sandbox_agent_driver_sandbox_ended, end);
+  else
+    sandbox_agent_nest_end (priv->nest, sandbox_agent_driver_sandbox_ended, end);
 
   return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_driver_end_nest (SandboxAgentDriver         *self,
+                               gboolean                    is_close,
+                               SandboxAgentDriverEndedFunc func,
+                               gpointer                    user_data)
+{
+  SandboxAgentDriverEnd *end = g_new (SandboxAgentDriverEnd, 1);
+
+  end->driver = g_object_ref (self);
+  end->func = func;
+  end->data = user_data;
+  end->is_close = is_close;
+  sandbox_worker_invoke (sandbox_agent_driver_end_sandbox_cb, end, NULL);
 }
 
 /**
@@ -454,16 +314,10 @@ sandbox_agent_driver_end_sandbox (SandboxAgentDriver         *self,
                                   SandboxAgentDriverEndedFunc func,
                                   gpointer                    user_data)
 {
-  SandboxAgentEnding *ending = NULL;
-
   g_return_if_fail (SANDBOX_IS_AGENT_DRIVER (self));
   g_return_if_fail (func != NULL);
 
-  ending = g_new (SandboxAgentEnding, 1);
-  ending->driver = g_object_ref (self);
-  ending->func = func;
-  ending->data = user_data;
-  sandbox_worker_invoke (sandbox_agent_driver_end_sandbox_cb, ending, NULL);
+  sandbox_agent_driver_end_nest (self, FALSE, func, user_data);
 }
 
 static void
@@ -507,7 +361,7 @@ sandbox_agent_driver_abort_cb (gpointer user_data)
 
   if (start->process != NULL)
     sandbox_agent_process_abort (start->process);
-  else if (g_queue_remove (&priv->waiting, start))
+  else if (priv->nest != NULL && sandbox_agent_nest_forget (priv->nest, start))
     {
       sandbox_agent_start_fail (start, NULL);
       sandbox_agent_start_unref (start);
@@ -664,9 +518,7 @@ sandbox_agent_driver_closed (SandboxAgentDriver *self,
                              gpointer            data)
 {
   g_autoptr (SandboxRequest) request = data;
-  g_autoptr (GError) stopped = sandbox_agent_driver_new_stopped ();
 
-  sandbox_agent_driver_fail_waiting (self, stopped);
   sandbox_request_return_done (request);
 }
 
@@ -692,7 +544,7 @@ sandbox_agent_driver_close (SandboxDriver  *driver,
       if (process != NULL)
         sandbox_agent_process_abort (process);
     }
-  sandbox_agent_driver_end_sandbox (self, sandbox_agent_driver_closed, g_object_ref (request));
+  sandbox_agent_driver_end_nest (self, TRUE, sandbox_agent_driver_closed, g_object_ref (request));
 
   return TRUE;
 }
@@ -804,22 +656,31 @@ sandbox_agent_driver_constructed (GObject *object)
 
   if (priv->limits == NULL)
     priv->limits = sandbox_limits_new ();
+  if (priv->nested)
+    priv->nest = sandbox_agent_nest_new (SANDBOX_AGENT_DRIVER (object),
+                                         &(SandboxAgentSlotsManner){
+                                             .n_armed = priv->armed_slots,
+                                             .idle_ms = priv->idle_ms,
+                                             .is_shared = priv->isolation == SANDBOX_ISOLATION_SHARED,
+                                         });
 
   G_OBJECT_CLASS (sandbox_agent_driver_parent_class)->constructed (object);
 }
 
-static gboolean
-sandbox_agent_driver_end_slots_cb (gpointer user_data)
+static void
+sandbox_agent_driver_unref_nest (gpointer data)
 {
-  sandbox_agent_slots_end (user_data);
-
-  return G_SOURCE_REMOVE;
+  sandbox_agent_nest_unref (data);
 }
 
-static void
-sandbox_agent_driver_unref_slots (gpointer data)
+static gboolean
+sandbox_agent_driver_close_nest_cb (gpointer user_data)
 {
-  sandbox_agent_slots_unref (data);
+  SandboxAgentNest *nest = user_data;
+
+  sandbox_agent_nest_close (nest, sandbox_agent_driver_unref_nest, nest);
+
+  return G_SOURCE_REMOVE;
 }
 
 static void
@@ -827,10 +688,9 @@ sandbox_agent_driver_finalize (GObject *object)
 {
   SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (SANDBOX_AGENT_DRIVER (object));
 
-  /* In a forked child they are the parent's. */
-  if (priv->slots != NULL && !sandbox_fork_is_past (priv->generation))
-    sandbox_worker_invoke (sandbox_agent_driver_end_slots_cb, g_steal_pointer (&priv->slots), sandbox_agent_driver_unref_slots);
-  g_clear_object (&priv->opening);
+  /* In a forked child it is the parent's. */
+  if (priv->nest != NULL && !sandbox_fork_is_past (priv->generation))
+    sandbox_worker_invoke (sandbox_agent_driver_close_nest_cb, g_steal_pointer (&priv->nest), NULL);
 
   g_clear_pointer (&priv->environment, g_strfreev);
   g_clear_pointer (&priv->live, g_ptr_array_unref);
@@ -945,8 +805,6 @@ sandbox_agent_driver_init (SandboxAgentDriver *self)
   SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
 
   g_mutex_init (&priv->lock);
-  g_queue_init (&priv->waiting);
-  g_queue_init (&priv->endings);
   priv->generation = sandbox_fork_get_generation ();
   priv->live = g_ptr_array_new_with_free_func (sandbox_agent_driver_free_weak);
 }

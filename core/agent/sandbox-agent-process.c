@@ -4,6 +4,7 @@
 
 #include "sandbox-agent-channel-private.h"
 #include "sandbox-agent-group-private.h"
+#include "sandbox-agent-peer-private.h"
 #include "sandbox-agent-protocol.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
@@ -27,86 +28,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_LIMIT_MS 10000
-/* A sandbox that was killed before its command ran is waited for so long. */
-#define END_LIMIT_MS 2000
-/* A bwrap that has lost its agent ends by itself; its status tells more than our signal would. */
-#define LAUNCHER_LIMIT_MS 200
 /* An agent that was told to kill its command is killed itself so much later. */
 #define KILL_LIMIT_MS 250
 /* The agent's own deadline is for a host that has been stopped; a host that runs is earlier. */
 #define AGENT_DEADLINE_SLACK_MS 500
-
-/* BUILDING → RUNNING → OVER, or BUILDING → FAILING → OVER. All of it happens on the worker; other threads
- * only kill and signal. FAILING waits until nothing of the sandbox can run any more, so that an error means
- * that nothing runs. */
-typedef enum
-{
-  PHASE_BUILDING,
-  PHASE_FAILING,
-  PHASE_RUNNING,
-  PHASE_OVER,
-} SandboxAgentPhase;
 
 struct _SandboxAgentProcess
 {
   SandboxProcess parent_instance;
 
   SandboxAgentChannel *channel;
+  SandboxAgentPeer    *peer; /* ready: the command runs */
   SandboxCommand      *command;
   char                *program; /* as it may be shown */
 
   /* the worker's */
-  SandboxAgentPhase phase;
-  SandboxRequest   *request;
-  GError           *failure;
-  GSource          *socket_watch;
-  GSource          *init_watch;
-  GSource          *limit;
-  GSource          *launcher_limit;
-  gboolean          launcher_ended;
-  char             *buffer;
+  SandboxRequest       *request; /* until it is answered */
+  SandboxAgentSlots    *slots;   /* whose slot it is in; until it is over */
+  SandboxAgentAgainFunc again;   /* nullable */
+  gpointer              again_data;
+  GDestroyNotify        again_notify;
+  gboolean              is_sent;  /* EXEC is */
+  gboolean              is_clean; /* it ended by itself, and the command had not been read */
 
-  SandboxAgentSlots *slots; /* whose slot it is in; until it is over */
-
-  int  init_fd; /* pidfd of process 1; set before RUNNING, closed with the object */
-  gint exited;  /* atomic */
+  gint exited; /* atomic */
 };
 
 G_DEFINE_FINAL_TYPE (SandboxAgentProcess, sandbox_agent_process, SANDBOX_TYPE_PROCESS)
-
-static void sandbox_agent_process_check (SandboxAgentProcess *self);
-
-static void
-sandbox_agent_process_clear_source (GSource **source)
-{
-  if (*source == NULL)
-    return;
-
-  g_source_destroy (*source);
-  g_clear_pointer (source, g_source_unref);
-}
-
-/* A source of the worker that keeps the process alive. */
-static GSource *
-sandbox_agent_process_attach (SandboxAgentProcess *self,
-                              GSource             *source,
-                              GSourceFunc          func)
-{
-  g_source_set_callback (source, func, g_object_ref (self), g_object_unref);
-  g_source_attach (source, sandbox_get_worker_context ());
-
-  return source;
-}
-
-/* Process 1 takes the sandbox along, and its parent, which waits for it, ends by itself. Before there is a
- * process 1, or where it may not be killed, the launcher goes with all that it has made. */
-static void
-sandbox_agent_process_kill_all (SandboxAgentProcess *self)
-{
-  if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
-    sandbox_agent_channel_kill (self->channel);
-}
 
 static gboolean
 sandbox_agent_process_send_signal (SandboxProcess *process,
@@ -131,8 +79,8 @@ sandbox_agent_process_kill_limit_cb (gpointer user_data)
 {
   SandboxAgentProcess *self = user_data;
 
-  if (self->phase == PHASE_RUNNING)
-    sandbox_agent_process_kill_all (self);
+  if (sandbox_agent_peer_is_ready (self->peer))
+    sandbox_agent_peer_kill (self->peer);
 
   return G_SOURCE_REMOVE;
 }
@@ -148,11 +96,13 @@ sandbox_agent_process_kill (SandboxProcess *process,
 
   if (!sandbox_agent_process_send_signal (process, SIGKILL, NULL))
     {
-      sandbox_agent_process_kill_all (self);
+      sandbox_agent_peer_kill (self->peer);
       return TRUE;
     }
 
-  limit = sandbox_agent_process_attach (self, g_timeout_source_new (KILL_LIMIT_MS), sandbox_agent_process_kill_limit_cb);
+  limit = g_timeout_source_new (KILL_LIMIT_MS);
+  g_source_set_callback (limit, sandbox_agent_process_kill_limit_cb, g_object_ref (self), g_object_unref);
+  g_source_attach (limit, sandbox_get_worker_context ());
 
   return TRUE;
 }
@@ -162,13 +112,11 @@ sandbox_agent_process_finalize (GObject *object)
 {
   SandboxAgentProcess *self = SANDBOX_AGENT_PROCESS (object);
 
+  g_clear_pointer (&self->peer, sandbox_agent_peer_unref);
   g_clear_object (&self->channel);
   g_clear_object (&self->command);
   g_clear_object (&self->request);
-  g_clear_error (&self->failure);
   g_clear_pointer (&self->program, g_free);
-  g_clear_pointer (&self->buffer, g_free);
-  sandbox_fork_close (&self->init_fd);
 
   G_OBJECT_CLASS (sandbox_agent_process_parent_class)->finalize (object);
 }
@@ -186,27 +134,6 @@ sandbox_agent_process_class_init (SandboxAgentProcessClass *klass)
 static void
 sandbox_agent_process_init (SandboxAgentProcess *self)
 {
-  self->init_fd = -1;
-}
-
-static gboolean
-sandbox_agent_process_launcher_limit_cb (gpointer user_data)
-{
-  SandboxAgentProcess *self = user_data;
-
-  sandbox_agent_channel_kill (self->channel);
-
-  return G_SOURCE_REMOVE;
-}
-
-/* A launcher that lives on with nothing to wait for is no bwrap. */
-static void
-sandbox_agent_process_limit_launcher (SandboxAgentProcess *self,
-                                      guint                limit_ms)
-{
-  if (!self->launcher_ended && self->launcher_limit == NULL)
-    self->launcher_limit = sandbox_agent_process_attach (self, g_timeout_source_new (limit_ms),
-                                                         sandbox_agent_process_launcher_limit_cb);
 }
 
 /* The kernel's word on the limits of the group, if there is one. FALSE when it has nothing to say. */
@@ -224,75 +151,6 @@ sandbox_agent_process_tell_group (SandboxAgentProcess *self,
   sandbox_process_set_outcome (SANDBOX_PROCESS (self), outcome, value, peak);
 
   return TRUE;
-}
-
-/* When nothing is alive that belongs there, and the evidence has been seen. */
-static void
-sandbox_agent_process_end_group (SandboxAgentProcess *self)
-{
-  SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
-
-  if (group != NULL && self->phase == PHASE_OVER && self->launcher_ended)
-    sandbox_agent_group_end (group);
-}
-
-/* Nothing more is expected; who waited is answered. */
-static void
-sandbox_agent_process_over (SandboxAgentProcess *self)
-{
-  gboolean ran = self->phase == PHASE_RUNNING;
-  g_autoptr (SandboxRequest) request = g_steal_pointer (&self->request);
-
-  self->phase = PHASE_OVER;
-  sandbox_agent_process_limit_launcher (self, END_LIMIT_MS);
-  sandbox_agent_process_clear_source (&self->socket_watch);
-  sandbox_agent_process_clear_source (&self->init_watch);
-  sandbox_agent_process_clear_source (&self->limit);
-  g_clear_pointer (&self->buffer, g_free);
-
-  /* A sandbox that was killed as a whole has told of no end. */
-  if (ran && !g_atomic_int_get (&self->exited))
-    sandbox_agent_process_tell_group (self, TRUE);
-  sandbox_agent_process_end_group (self);
-
-  if (ran)
-    sandbox_process_set_gone (SANDBOX_PROCESS (self));
-  else
-    sandbox_request_return_error (request, self->failure);
-
-  /* after the answer */
-  if (self->slots != NULL)
-    sandbox_agent_slots_release (self->slots);
-  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
-}
-
-static gboolean
-sandbox_agent_process_end_limit_cb (gpointer user_data)
-{
-  SandboxAgentProcess *self = user_data;
-
-  g_debug ("The end of a sandbox that never ran its command is not proven after %d ms", END_LIMIT_MS);
-  sandbox_agent_process_over (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-/* The command does not run, and will not; @error is taken. The first reason stands. */
-static void
-sandbox_agent_process_fail (SandboxAgentProcess *self,
-                            GError              *error)
-{
-  if (self->phase != PHASE_BUILDING)
-    {
-      g_error_free (error);
-      return;
-    }
-
-  self->phase = PHASE_FAILING;
-  self->failure = error;
-  sandbox_agent_process_clear_source (&self->limit);
-  self->limit = sandbox_agent_process_attach (self, g_timeout_source_new (END_LIMIT_MS), sandbox_agent_process_end_limit_cb);
-  sandbox_agent_process_kill_all (self);
 }
 
 static SandboxError
@@ -389,213 +247,161 @@ sandbox_agent_process_tell_limits (SandboxAgentProcess      *self,
     sandbox_agent_process_tell_group (self, exited->wait_status != 0);
 }
 
+static void
+sandbox_agent_process_clear_again (SandboxAgentProcess *self)
+{
+  self->again = NULL;
+  if (self->again_data != NULL)
+    self->again_notify (g_steal_pointer (&self->again_data));
+}
+
+/* FALSE if that may not be now. */
 static gboolean
-sandbox_agent_process_init_ended_cb (int          fd,
-                                     GIOCondition condition,
-                                     gpointer     user_data)
-{
-  SandboxAgentProcess *self = user_data;
-
-  /* Destroyed by its own return: what is looked at now is whether it still stands. */
-  g_clear_pointer (&self->init_watch, g_source_unref);
-  sandbox_agent_process_check (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-static void
-sandbox_agent_process_take_hello (SandboxAgentProcess *self,
-                                  SandboxAgentPacket  *packet)
-{
-  if (self->init_fd >= 0)
-    return;
-
-  sandbox_fork_lock ();
-  self->init_fd = g_steal_fd (&packet->fds[0]);
-  sandbox_fork_watch (&self->init_fd);
-  sandbox_fork_unlock ();
-  self->init_watch = sandbox_worker_watch_fd (self->init_fd, sandbox_agent_process_init_ended_cb,
-                                              g_object_ref (self), g_object_unref);
-  /* It may have come after the kill. */
-  if (self->phase == PHASE_FAILING)
-    sandbox_agent_process_kill_all (self);
-}
-
-static void
 sandbox_agent_process_take_started (SandboxAgentProcess *self)
 {
-  g_autoptr (SandboxRequest) request = g_steal_pointer (&self->request);
+  g_autoptr (SandboxRequest) request = NULL;
 
-  self->phase = PHASE_RUNNING;
-  sandbox_agent_process_clear_source (&self->limit);
+  if (!sandbox_agent_peer_set_ready (self->peer))
+    return FALSE;
+
+  request = g_steal_pointer (&self->request);
+  sandbox_agent_process_clear_again (self);
   sandbox_request_return_object (request, G_OBJECT (self));
+
+  return TRUE;
 }
 
-static void
+static gboolean
 sandbox_agent_process_take_exited (SandboxAgentProcess      *self,
                                    const SandboxAgentExited *exited)
 {
-  if (!g_atomic_int_compare_and_exchange (&self->exited, FALSE, TRUE))
-    return;
+  if (!sandbox_agent_peer_is_ready (self->peer))
+    return TRUE;
 
+  g_atomic_int_set (&self->exited, TRUE);
   sandbox_agent_process_tell_limits (self, exited);
   sandbox_process_set_exited (SANDBOX_PROCESS (self), exited->wait_status,
                               exited->user_us, exited->system_us, exited->peak_memory);
+
+  return FALSE;
+}
+
+static gboolean
+sandbox_agent_process_heard (gpointer            user,
+                             SandboxAgentPacket *packet)
+{
+  SandboxAgentProcess *self = user;
+
+  switch ((guint) packet->type)
+    {
+    case SANDBOX_AGENT_STARTED:
+      sandbox_agent_process_take_started (self);
+      return TRUE;
+
+    case SANDBOX_AGENT_FAILED:
+      sandbox_agent_peer_fail (self->peer, sandbox_agent_process_failed_error (self, &packet->failed));
+      return TRUE;
+
+    case SANDBOX_AGENT_EXITED:
+      return sandbox_agent_process_take_exited (self, &packet->exited);
+
+    default:
+      return TRUE;
+    }
+}
+
+/* By the word of the kernel: what of EXEC is in a socket that ends is told to its sender. An agent that never said HELLO read nothing. */
+static gboolean
+sandbox_agent_process_may_have_run (SandboxAgentProcess *self)
+{
+  return self->is_sent && sandbox_agent_peer_said_hello (self->peer) && !sandbox_agent_peer_left_unread (self->peer);
 }
 
 static void
-sandbox_agent_process_take_packet (SandboxAgentProcess *self,
-                                   SandboxAgentPacket  *packet)
+sandbox_agent_process_silent (gpointer user)
 {
-  switch ((guint) packet->type)
-    {
-    case SANDBOX_AGENT_HELLO:
-      sandbox_agent_process_take_hello (self, packet);
-      break;
+  SandboxAgentProcess *self = user;
 
-    case SANDBOX_AGENT_STARTED:
-      /* Without a HELLO before it there would be no proof of the end. */
-      if (self->phase == PHASE_BUILDING && self->init_fd >= 0)
-        sandbox_agent_process_take_started (self);
-      else
-        sandbox_agent_process_kill_all (self);
-      break;
-
-    case SANDBOX_AGENT_FAILED:
-      sandbox_agent_process_fail (self, sandbox_agent_process_failed_error (self, &packet->failed));
-      break;
-
-    case SANDBOX_AGENT_EXITED:
-      if (self->phase == PHASE_RUNNING)
-        sandbox_agent_process_take_exited (self, &packet->exited);
-      break;
-
-    default:
-      break;
-    }
-}
-
-/* Reads all that has been said. FALSE when nothing will be said any more. */
-static gboolean
-sandbox_agent_process_listen (SandboxAgentProcess *self)
-{
-  int socket_fd = sandbox_agent_channel_get_socket (self->channel);
-
-  for (;;)
-    {
-      SandboxAgentPacket packet = { .n_fds = 0 };
-
-      switch (sandbox_agent_receive (socket_fd, SANDBOX_AGENT_FROM_AGENT, self->buffer, SANDBOX_AGENT_PACKET_MAX, &packet))
-        {
-        case SANDBOX_AGENT_RECEIVED:
-          sandbox_agent_process_take_packet (self, &packet);
-          sandbox_agent_packet_close_fds (&packet);
-          break;
-
-        case SANDBOX_AGENT_AGAIN:
-          return TRUE;
-
-        case SANDBOX_AGENT_REJECTED:
-          /* Before the end that we give it is taken for the reason. */
-          sandbox_agent_process_fail (self, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                                                 "The sandbox could not be built (step: launcher): "
-                                                                 "what was started broke the protocol of the agent"));
-          sandbox_agent_process_kill_all (self);
-          return FALSE;
-
-        case SANDBOX_AGENT_END:
-        default:
-          return FALSE;
-        }
-    }
-}
-
-static gboolean
-sandbox_agent_process_heard_cb (int          fd,
-                                GIOCondition condition,
-                                gpointer     user_data)
-{
-  SandboxAgentProcess *self = user_data;
-
-  if (sandbox_agent_process_listen (self))
-    return G_SOURCE_CONTINUE;
-
-  g_clear_pointer (&self->socket_watch, g_source_unref);
-  sandbox_agent_process_check (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-static gboolean
-sandbox_agent_process_launcher_ended_cb (gpointer user_data)
-{
-  SandboxAgentProcess *self = user_data;
-
-  self->launcher_ended = TRUE;
-  sandbox_agent_process_clear_source (&self->launcher_limit);
-  sandbox_agent_process_end_group (self);
-  sandbox_agent_process_check (self);
-
-  return G_SOURCE_REMOVE;
+  /* It told of no start, and yet its program may have run, and have put an end to the agent. That is an end which nobody
+   * knows, and not a start that failed. */
+  if (sandbox_agent_peer_is_building (self->peer) && sandbox_agent_process_may_have_run (self))
+    sandbox_agent_process_take_started (self);
+  /* An agent that has told of the end of its command is ending, and what it leaves to its parent is not to be disturbed. */
+  if (sandbox_agent_peer_is_ready (self->peer) && !g_atomic_int_get (&self->exited))
+    sandbox_agent_peer_kill (self->peer);
 }
 
 /* An agent that is gone without a word, or a launcher that never got so far. */
 static GError *
-sandbox_agent_process_silent_error (SandboxAgentProcess *self)
+sandbox_agent_process_explain (gpointer user)
 {
-  SandboxAgentGroup *group = sandbox_agent_channel_get_group (self->channel);
-  SandboxOutcome     outcome = SANDBOX_OUTCOME_LOST;
-  guint64            value = 0;
-  guint64            peak = 0;
+  SandboxAgentProcess *self = user;
+  SandboxAgentGroup   *group = sandbox_agent_channel_get_group (self->channel);
+  SandboxOutcome       outcome = SANDBOX_OUTCOME_LOST;
+  guint64              value = 0;
+  guint64              peak = 0;
 
   if (group != NULL && sandbox_agent_group_find_outcome (group, TRUE, &outcome, &value, &peak))
     return g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
                         "The sandbox itself needs more than the limit of %" G_GUINT64_FORMAT " %s",
                         value, outcome == SANDBOX_OUTCOME_MEMORY_LIMIT ? "bytes of memory" : "processes and threads");
 
-  return sandbox_agent_channel_make_end_error (self->channel, self->init_fd >= 0);
+  self->is_clean = TRUE;
+
+  return sandbox_agent_channel_make_end_error (self->channel, sandbox_agent_peer_said_hello (self->peer));
 }
 
-/* Looks whether this is over: after each of the things that end. */
 static void
-sandbox_agent_process_check (SandboxAgentProcess *self)
+sandbox_agent_process_answer_failed (SandboxAgentProcess *self)
 {
-  g_autoptr (SandboxAgentProcess) keep = g_object_ref (self);
-  gboolean init_ended = self->init_fd >= 0 && self->init_watch == NULL;
+  g_autoptr (SandboxRequest) request = g_steal_pointer (&self->request);
 
-  if (self->phase == PHASE_OVER)
-    return;
-
-  /* What process 1 said last may still be unread, and with a HELLO there is an end to wait for. */
-  if (self->socket_watch != NULL && (init_ended || self->launcher_ended) && !sandbox_agent_process_listen (self))
-    sandbox_agent_process_clear_source (&self->socket_watch);
-  init_ended = self->init_fd >= 0 && self->init_watch == NULL;
-
-  if (self->phase == PHASE_BUILDING && self->socket_watch == NULL && self->launcher_ended)
-    sandbox_agent_process_fail (self, sandbox_agent_process_silent_error (self));
-  /* An end of the socket is the end of the sandbox, whoever closed it. An agent that has told of the end of
-   * its command is ending, and what it leaves to its parent is not to be disturbed. */
-  if (self->socket_watch == NULL && self->phase == PHASE_BUILDING && self->init_fd < 0)
-    sandbox_agent_process_limit_launcher (self, LAUNCHER_LIMIT_MS);
-  else if (self->socket_watch == NULL && !g_atomic_int_get (&self->exited))
-    sandbox_agent_process_kill_all (self);
-
-  if (self->phase == PHASE_RUNNING && init_ended)
-    sandbox_agent_process_over (self);
-  else if (self->phase == PHASE_FAILING && (init_ended || (self->init_fd < 0 && self->launcher_ended)))
-    sandbox_agent_process_over (self);
+  if (self->is_clean && self->slots != NULL)
+    sandbox_agent_slots_look (self->slots);
+  if (!self->is_clean || self->again == NULL || !self->again (self->again_data, request))
+    sandbox_request_return_error (request, sandbox_agent_peer_get_failure (self->peer));
+  sandbox_agent_process_clear_again (self);
 }
 
-static gboolean
-sandbox_agent_process_start_limit_cb (gpointer user_data)
+/* Nothing more is expected; who waited is answered. */
+static void
+sandbox_agent_process_over (gpointer user)
 {
-  SandboxAgentProcess *self = user_data;
+  SandboxAgentProcess *self = user;
 
-  sandbox_agent_process_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                                 "The sandbox was not built within %d ms (step: %s)", START_LIMIT_MS,
-                                                 self->init_fd >= 0 ? "command" : "launcher"));
+  if (self->request != NULL)
+    sandbox_agent_process_answer_failed (self);
+  else
+    {
+      /* A sandbox that was killed as a whole has told of no end. */
+      if (!g_atomic_int_get (&self->exited))
+        sandbox_agent_process_tell_group (self, TRUE);
+      sandbox_process_set_gone (SANDBOX_PROCESS (self));
+    }
 
-  return G_SOURCE_REMOVE;
+  /* after the answer */
+  if (self->slots != NULL)
+    sandbox_agent_slots_release (self->slots);
+  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
+}
+
+static const SandboxAgentPeerFuncs sandbox_agent_process_funcs = {
+  .heard = sandbox_agent_process_heard,
+  .silent = sandbox_agent_process_silent,
+  .explain = sandbox_agent_process_explain,
+  .over = sandbox_agent_process_over,
+};
+
+/* Nothing is alive that belongs there, and the evidence has been seen. */
+static void
+sandbox_agent_process_release (gpointer user)
+{
+  SandboxAgentProcess *self = user;
+  SandboxAgentGroup   *group = sandbox_agent_channel_get_group (self->channel);
+
+  if (group != NULL)
+    sandbox_agent_group_end (group);
+  g_object_unref (self);
 }
 
 static gboolean
@@ -603,12 +409,12 @@ sandbox_agent_process_abort_cb (gpointer user_data)
 {
   SandboxAgentProcess *self = user_data;
 
-  if (self->phase == PHASE_BUILDING)
-    sandbox_agent_process_fail (self,
-                                self->request != NULL && sandbox_request_is_cancelled (self->request)
-                                    ? sandbox_error_new_cancelled ()
-                                    : g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped"));
-  else if (self->phase == PHASE_RUNNING)
+  if (sandbox_agent_peer_is_building (self->peer))
+    sandbox_agent_peer_fail (self->peer,
+                             self->request != NULL && sandbox_request_is_cancelled (self->request)
+                                 ? sandbox_error_new_cancelled ()
+                                 : g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped"));
+  else if (sandbox_agent_peer_is_ready (self->peer))
     sandbox_process_end (SANDBOX_PROCESS (self), SANDBOX_OUTCOME_STOPPED);
 
   return G_SOURCE_REMOVE;
@@ -733,29 +539,29 @@ sandbox_agent_process_send_exec (SandboxAgentProcess *self,
           packet.fds[3] = sandbox_fd_new_sealed ("arguments", strings, size);
           packet.n_fds = 4;
         }
-      /* An agent that is gone already is told by the end of the socket, with the reason. */
-      sent = (packet.n_fds == 3 || packet.fds[3] >= 0) &&
-             (sandbox_agent_send (sandbox_agent_channel_get_socket (self->channel), &packet, self->buffer, SANDBOX_AGENT_PACKET_MAX) ||
-              errno == EPIPE || errno == ECONNRESET);
+      self->is_sent = (packet.n_fds == 3 || packet.fds[3] >= 0) && sandbox_agent_peer_send (self->peer, &packet);
+      sent = self->is_sent || errno == EPIPE;
       if (!sent)
         sandbox_set_error_from_errno (error, errno == EMSGSIZE ? E2BIG : errno, "Cannot hand “%s” to the sandbox", self->program);
     }
 
-  for (guint i = 0; i < G_N_ELEMENTS (packet.fds) && i < 4; i++)
+  for (guint i = 0; i < 4; i++)
     sandbox_close_fd (packet.fds[i]);
 
   return sent;
 }
 
 SandboxAgentProcess *
-sandbox_agent_process_start (SandboxAgentChannel *channel,
-                             SandboxAgentSlots   *slots,
-                             SandboxCommand      *command,
-                             const char *const   *environment,
-                             SandboxRequest      *request)
+sandbox_agent_process_start (SandboxAgentChannel  *channel,
+                             SandboxAgentSlots    *slots,
+                             SandboxCommand       *command,
+                             const char *const    *environment,
+                             SandboxRequest       *request,
+                             SandboxAgentAgainFunc again,
+                             gpointer              again_data,
+                             GDestroyNotify        again_notify)
 {
   g_autoptr (SandboxAgentProcess) self = g_object_new (SANDBOX_TYPE_AGENT_PROCESS, NULL);
-  int     socket_fd = sandbox_agent_channel_get_socket (channel);
   GError *error = NULL;
 
   self->channel = g_object_ref (channel);
@@ -763,17 +569,14 @@ sandbox_agent_process_start (SandboxAgentChannel *channel,
   self->command = g_object_ref (command);
   self->program = sandbox_path_display (sandbox_command_get_argv (command)[0]);
   self->request = g_object_ref (request);
-  self->buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
+  self->again = again;
+  self->again_data = again_data;
+  self->again_notify = again_notify;
 
-  self->socket_watch = sandbox_worker_watch_fd (socket_fd, sandbox_agent_process_heard_cb, g_object_ref (self), g_object_unref);
-  sandbox_agent_channel_watch_launcher (channel, sandbox_agent_process_launcher_ended_cb,
-                                        g_object_ref (self), g_object_unref);
-  self->limit = sandbox_agent_process_attach (self, g_timeout_source_new (START_LIMIT_MS),
-                                              sandbox_agent_process_start_limit_cb);
-
+  self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_process_funcs, g_object_ref (self), sandbox_agent_process_release);
   if (!sandbox_agent_channel_send_setup (channel, &error) ||
       !sandbox_agent_process_send_exec (self, environment, &error))
-    sandbox_agent_process_fail (self, error);
+    sandbox_agent_peer_fail (self->peer, error);
 
   return g_steal_pointer (&self);
 }

@@ -440,6 +440,7 @@ sandbox_agent_decode (SandboxAgentOrigin  origin,
     return false;
 
   result.type = type;
+  result.left_unread = false;
   result.n_fds = 0;
   switch (type)
     {
@@ -554,6 +555,7 @@ sandbox_agent_receive (int                 socket_fd,
   do
     got = recvmsg (socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
+  packet->left_unread = reset;
   if (got < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK ? SANDBOX_AGENT_AGAIN : SANDBOX_AGENT_END;
 
@@ -572,6 +574,7 @@ sandbox_agent_receive (int                 socket_fd,
         return SANDBOX_AGENT_END;
       if (sandbox_agent_decode (origin, buffer, (size_t) got, taken.n_fds, packet))
         {
+          packet->left_unread = reset;
           packet->n_fds = taken.n_fds;
           memcpy (packet->fds, taken.fds, taken.n_fds * sizeof (int));
           return SANDBOX_AGENT_RECEIVED;

@@ -232,6 +232,7 @@ typedef struct
 typedef struct
 {
   SandboxAgentType type;
+  bool             left_unread; /* told with whatever is received, also an end: the other side ended before it had read everything */
   uint32_t         n_fds;
   int              fds[SANDBOX_AGENT_N_FDS_MAX];
   union
@@ -275,7 +276,7 @@ bool sandbox_agent_send (int                       socket_fd,
                          size_t                    size);
 
 /* Receives one packet from @origin into @buffer, which must live as long as @packet's pointers are used; @size is
- * SANDBOX_AGENT_PACKET_MAX. Never blocks. */
+ * SANDBOX_AGENT_PACKET_MAX. Never blocks. That the other side left something unread is told once, first of all. */
 SandboxAgentReceipt sandbox_agent_receive (int                 socket_fd,
                                            SandboxAgentOrigin  origin,
                                            void               *buffer,

@@ -31,13 +31,17 @@ void               sandbox_agent_slots_unref (SandboxAgentSlots *self);
 
 gboolean sandbox_agent_slots_is_ready (SandboxAgentSlots *self);
 
-/* Whether nothing of it can run any more. */
-gboolean sandbox_agent_slots_is_over (SandboxAgentSlots *self);
-
 /* Why it never became ready; NULL if it did. */
 const GError *sandbox_agent_slots_get_failure (SandboxAgentSlots *self);
 
-/* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). */
+/* Whether it was being built and somebody killed it: the next one may well become ready. */
+gboolean sandbox_agent_slots_was_killed (SandboxAgentSlots *self);
+
+/* Looks whether it is dead already, which is heard of later, and ends it then. A slot that dies before its time may be the first sign. */
+void sandbox_agent_slots_look (SandboxAgentSlots *self);
+
+/* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). NULL without an
+ * error: it has come to its end, and another one is needed. */
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
                                                GError           **error);
 

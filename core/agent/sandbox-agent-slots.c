@@ -3,54 +3,26 @@
 #include "sandbox-agent-slots-private.h"
 
 #include "sandbox-agent-channel-private.h"
-#include "sandbox-agent-protocol.h"
+#include "sandbox-agent-peer-private.h"
 #include "sandbox-error-private.h"
-#include "sandbox-fork-private.h"
 #include "sandbox-worker-private.h"
-
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#define START_LIMIT_MS 10000
-#define END_LIMIT_MS 2000
-/* A launcher that lives on with nothing to wait for is no bwrap. */
-#define LAUNCHER_LIMIT_MS 200
-
-/* BUILDING → READY → ENDING → OVER, or BUILDING → ENDING → OVER. */
-typedef enum
-{
-  PHASE_BUILDING,
-  PHASE_READY,
-  PHASE_ENDING,
-  PHASE_OVER,
-} SandboxAgentSlotsPhase;
 
 struct _SandboxAgentSlots
 {
   grefcount ref_count;
 
   SandboxAgentChannel    *channel;
+  SandboxAgentPeer       *peer;
   SandboxAgentSlotsManner manner;
-  SandboxAgentSlotsFunc   func; /* NULL once it is over */
+  SandboxAgentSlotsFunc   func;
   gpointer                data;
   GDestroyNotify          notify;
 
-  SandboxAgentSlotsPhase phase;
-  GError                *failure;
-  GQueue                 armed;  /* of SandboxAgentChannel */
-  guint                  n_live; /* taken and not released */
-  GSource               *socket_watch;
-  GSource               *init_watch;
-  GSource               *limit;
-  GSource               *rest;
-  GSource               *launcher_limit;
-  gboolean               launcher_ended;
-  int                    init_fd; /* pidfd of process 1; gone in a forked child */
-  char                  *buffer;
+  GQueue   armed;  /* of SandboxAgentChannel */
+  guint    n_live; /* taken and not released */
+  GSource *rest;
+  gboolean was_killed;
 };
-
-static void sandbox_agent_slots_check (SandboxAgentSlots *self);
 
 SandboxAgentSlots *
 sandbox_agent_slots_ref (SandboxAgentSlots *self)
@@ -66,11 +38,8 @@ sandbox_agent_slots_unref (SandboxAgentSlots *self)
   if (!g_ref_count_dec (&self->ref_count))
     return;
 
-  g_queue_clear_full (&self->armed, g_object_unref);
-  sandbox_fork_close (&self->init_fd);
+  g_clear_pointer (&self->peer, sandbox_agent_peer_unref);
   g_clear_object (&self->channel);
-  g_clear_error (&self->failure);
-  g_free (self->buffer);
   g_free (self);
 }
 
@@ -81,264 +50,91 @@ sandbox_agent_slots_unref_cb (gpointer data)
 }
 
 static void
-sandbox_agent_slots_clear_source (GSource **source)
+sandbox_agent_slots_clear_rest (SandboxAgentSlots *self)
 {
-  if (*source == NULL)
+  if (self->rest == NULL)
     return;
 
-  g_source_destroy (*source);
-  g_clear_pointer (source, g_source_unref);
-}
-
-static GSource *
-sandbox_agent_slots_attach_timeout (SandboxAgentSlots *self,
-                                    guint              ms,
-                                    GSourceFunc        func)
-{
-  GSource *source = g_timeout_source_new (ms);
-
-  g_source_set_callback (source, func, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  g_source_attach (source, sandbox_get_worker_context ());
-
-  return source;
-}
-
-static void
-sandbox_agent_slots_kill (SandboxAgentSlots *self)
-{
-  if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
-    sandbox_agent_channel_kill (self->channel);
-}
-
-static void
-sandbox_agent_slots_over (SandboxAgentSlots *self)
-{
-  const SandboxAgentSlotsFunc func = g_steal_pointer (&self->func);
-
-  self->phase = PHASE_OVER;
-  sandbox_agent_slots_clear_source (&self->socket_watch);
-  sandbox_agent_slots_clear_source (&self->init_watch);
-  sandbox_agent_slots_clear_source (&self->limit);
-  sandbox_agent_slots_clear_source (&self->launcher_limit);
-  func (self, self->data);
-  if (self->notify != NULL)
-    self->notify (self->data);
-}
-
-static gboolean
-sandbox_agent_slots_end_limit_cb (gpointer user_data)
-{
-  SandboxAgentSlots *self = user_data;
-
-  g_debug ("The end of the sandbox of a session is not proven after %d ms", END_LIMIT_MS);
-  sandbox_agent_channel_kill (self->channel);
-  sandbox_agent_slots_over (self);
-
-  return G_SOURCE_REMOVE;
+  g_source_destroy (self->rest);
+  g_clear_pointer (&self->rest, g_source_unref);
 }
 
 void
 sandbox_agent_slots_end (SandboxAgentSlots *self)
 {
-  if (self->phase >= PHASE_ENDING)
-    return;
-
-  self->phase = PHASE_ENDING;
   g_queue_clear_full (&self->armed, g_object_unref);
-  sandbox_agent_slots_clear_source (&self->rest);
-  sandbox_agent_slots_clear_source (&self->limit);
-  self->limit = sandbox_agent_slots_attach_timeout (self, END_LIMIT_MS, sandbox_agent_slots_end_limit_cb);
-  sandbox_agent_slots_kill (self);
-}
-
-/* It does not become ready; @error is taken. The first reason stands. */
-static void
-sandbox_agent_slots_fail (SandboxAgentSlots *self,
-                          GError            *error)
-{
-  if (self->phase != PHASE_BUILDING)
-    {
-      g_error_free (error);
-      return;
-    }
-
-  self->failure = error;
-  sandbox_agent_slots_end (self);
+  sandbox_agent_slots_clear_rest (self);
+  sandbox_agent_peer_end (self->peer);
 }
 
 static gboolean
-sandbox_agent_slots_start_limit_cb (gpointer user_data)
+sandbox_agent_slots_heard (gpointer            user,
+                           SandboxAgentPacket *packet)
 {
-  SandboxAgentSlots *self = user_data;
+  SandboxAgentSlots *self = user;
 
-  sandbox_agent_slots_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                               "The sandbox was not built within %d ms (step: launcher)", START_LIMIT_MS));
-
-  return G_SOURCE_REMOVE;
-}
-
-static gboolean
-sandbox_agent_slots_init_ended_cb (int          fd,
-                                   GIOCondition condition,
-                                   gpointer     user_data)
-{
-  SandboxAgentSlots *self = user_data;
-
-  g_clear_pointer (&self->init_watch, g_source_unref);
-  sandbox_agent_slots_check (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-static void
-sandbox_agent_slots_take_hello (SandboxAgentSlots  *self,
-                                SandboxAgentPacket *packet)
-{
-  if (self->init_fd >= 0)
-    return;
-
-  sandbox_fork_lock ();
-  self->init_fd = g_steal_fd (&packet->fds[0]);
-  sandbox_fork_watch (&self->init_fd);
-  sandbox_fork_unlock ();
-  self->init_watch = sandbox_worker_watch_fd (self->init_fd, sandbox_agent_slots_init_ended_cb,
-                                              sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  /* It may have come after the kill. */
-  if (self->phase == PHASE_ENDING)
-    sandbox_agent_slots_kill (self);
-}
-
-static void
-sandbox_agent_slots_take_packet (SandboxAgentSlots  *self,
-                                 SandboxAgentPacket *packet)
-{
   switch ((guint) packet->type)
     {
-    case SANDBOX_AGENT_HELLO:
-      sandbox_agent_slots_take_hello (self, packet);
-      break;
-
     case SANDBOX_AGENT_READY:
-      /* Without a HELLO before it there would be no proof of the end. */
-      if (self->phase == PHASE_BUILDING && self->init_fd >= 0)
-        {
-          self->phase = PHASE_READY;
-          sandbox_agent_slots_clear_source (&self->limit);
-          self->func (self, self->data);
-        }
+      if (sandbox_agent_peer_set_ready (self->peer))
+        self->func (self, self->data);
       else
         sandbox_agent_slots_end (self);
       break;
 
     case SANDBOX_AGENT_FAILED:
-      sandbox_agent_slots_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                                   "The sandbox could not be built (step: %s): %s",
-                                                   sandbox_agent_step_to_string (packet->failed.step), g_strerror (packet->failed.error)));
+      sandbox_agent_peer_fail (self->peer, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                                        "The sandbox could not be built (step: %s): %s",
+                                                        sandbox_agent_step_to_string (packet->failed.step), g_strerror (packet->failed.error)));
       break;
 
     default:
       sandbox_agent_slots_end (self);
       break;
     }
+
+  return TRUE;
 }
 
-/* Reads all that has been said. FALSE when nothing will be said any more. */
-static gboolean
-sandbox_agent_slots_listen (SandboxAgentSlots *self)
-{
-  for (;;)
-    {
-      SandboxAgentPacket packet = { .n_fds = 0 };
-
-      switch (sandbox_agent_receive (sandbox_agent_channel_get_socket (self->channel), SANDBOX_AGENT_FROM_AGENT,
-                                     self->buffer, SANDBOX_AGENT_PACKET_MAX, &packet))
-        {
-        case SANDBOX_AGENT_RECEIVED:
-          sandbox_agent_slots_take_packet (self, &packet);
-          sandbox_agent_packet_close_fds (&packet);
-          break;
-
-        case SANDBOX_AGENT_AGAIN:
-          return TRUE;
-
-        case SANDBOX_AGENT_REJECTED:
-          sandbox_agent_slots_fail (self, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                                               "The sandbox could not be built (step: launcher): "
-                                                               "what was started broke the protocol of the agent"));
-          sandbox_agent_slots_end (self);
-          return FALSE;
-
-        case SANDBOX_AGENT_END:
-        default:
-          return FALSE;
-        }
-    }
-}
-
-static gboolean
-sandbox_agent_slots_heard_cb (int          fd,
-                              GIOCondition condition,
-                              gpointer     user_data)
-{
-  SandboxAgentSlots *self = user_data;
-
-  if (sandbox_agent_slots_listen (self))
-    return G_SOURCE_CONTINUE;
-
-  g_clear_pointer (&self->socket_watch, g_source_unref);
-  sandbox_agent_slots_check (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-static gboolean
-sandbox_agent_slots_launcher_ended_cb (gpointer user_data)
-{
-  SandboxAgentSlots *self = user_data;
-
-  self->launcher_ended = TRUE;
-  sandbox_agent_slots_check (self);
-
-  return G_SOURCE_REMOVE;
-}
-
-static gboolean
-sandbox_agent_slots_launcher_limit_cb (gpointer user_data)
-{
-  SandboxAgentSlots *self = user_data;
-
-  sandbox_agent_channel_kill (self->channel);
-
-  return G_SOURCE_REMOVE;
-}
-
-/* Looks how far it is: after each of the things that end. */
 static void
-sandbox_agent_slots_check (SandboxAgentSlots *self)
+sandbox_agent_slots_silent (gpointer user)
 {
-  g_autoptr (SandboxAgentSlots) keep = sandbox_agent_slots_ref (self);
-  gboolean init_ended = self->init_fd >= 0 && self->init_watch == NULL;
+  SandboxAgentSlots *self = user;
 
-  if (self->phase == PHASE_OVER)
-    return;
-
-  /* What process 1 said last may still be unread, and with a HELLO there is an end to wait for. */
-  if (self->socket_watch != NULL && (init_ended || self->launcher_ended) && !sandbox_agent_slots_listen (self))
-    sandbox_agent_slots_clear_source (&self->socket_watch);
-  init_ended = self->init_fd >= 0 && self->init_watch == NULL;
-
-  if (self->phase == PHASE_BUILDING && self->socket_watch == NULL && self->launcher_ended)
-    sandbox_agent_slots_fail (self, sandbox_agent_channel_make_end_error (self->channel, self->init_fd >= 0));
-  /* An end of the socket is the end of the sandbox. While it is being built, that of the launcher says why. */
-  else if (self->socket_watch == NULL && self->phase == PHASE_READY)
+  if (sandbox_agent_peer_is_ready (self->peer))
     sandbox_agent_slots_end (self);
-
-  /* Process 1 goes first, and its parent, which is our child, by itself. */
-  if (self->socket_watch == NULL && !self->launcher_ended && self->launcher_limit == NULL && (init_ended || self->init_fd < 0))
-    self->launcher_limit = sandbox_agent_slots_attach_timeout (self, LAUNCHER_LIMIT_MS, sandbox_agent_slots_launcher_limit_cb);
-  if (self->phase == PHASE_ENDING && (init_ended || self->init_fd < 0) && self->launcher_ended)
-    sandbox_agent_slots_over (self);
 }
+
+static GError *
+sandbox_agent_slots_explain (gpointer user)
+{
+  SandboxAgentSlots *self = user;
+  const gboolean     said_hello = sandbox_agent_peer_said_hello (self->peer);
+
+  /* A launcher that cannot build the sandbox ends by itself, an agent says what it cannot do. */
+  self->was_killed = said_hello || sandbox_agent_channel_launcher_was_killed (self->channel);
+
+  return sandbox_agent_channel_make_end_error (self->channel, said_hello);
+}
+
+static void
+sandbox_agent_slots_over (gpointer user)
+{
+  SandboxAgentSlots *self = user;
+
+  g_queue_clear_full (&self->armed, g_object_unref);
+  sandbox_agent_slots_clear_rest (self);
+  self->func (self, self->data);
+  self->notify (self->data);
+}
+
+static const SandboxAgentPeerFuncs sandbox_agent_slots_funcs = {
+  .needs_launcher_end = TRUE,
+  .heard = sandbox_agent_slots_heard,
+  .silent = sandbox_agent_slots_silent,
+  .explain = sandbox_agent_slots_explain,
+  .over = sandbox_agent_slots_over,
+};
 
 SandboxAgentSlots *
 sandbox_agent_slots_new (SandboxAgentChannel           *channel,
@@ -356,17 +152,10 @@ sandbox_agent_slots_new (SandboxAgentChannel           *channel,
   self->func = func;
   self->data = data;
   self->notify = notify;
-  self->init_fd = -1;
-  self->buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
   g_queue_init (&self->armed);
-
-  self->socket_watch = sandbox_worker_watch_fd (sandbox_agent_channel_get_socket (channel), sandbox_agent_slots_heard_cb,
-                                                sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  sandbox_agent_channel_watch_launcher (channel, sandbox_agent_slots_launcher_ended_cb,
-                                        sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  self->limit = sandbox_agent_slots_attach_timeout (self, START_LIMIT_MS, sandbox_agent_slots_start_limit_cb);
+  self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_slots_funcs, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
   if (!sandbox_agent_channel_send_setup (channel, &error))
-    sandbox_agent_slots_fail (self, error);
+    sandbox_agent_peer_fail (self->peer, error);
 
   return self;
 }
@@ -374,19 +163,44 @@ sandbox_agent_slots_new (SandboxAgentChannel           *channel,
 gboolean
 sandbox_agent_slots_is_ready (SandboxAgentSlots *self)
 {
-  return self->phase == PHASE_READY;
-}
-
-gboolean
-sandbox_agent_slots_is_over (SandboxAgentSlots *self)
-{
-  return self->phase == PHASE_OVER;
+  return sandbox_agent_peer_is_ready (self->peer);
 }
 
 const GError *
 sandbox_agent_slots_get_failure (SandboxAgentSlots *self)
 {
-  return self->failure;
+  return sandbox_agent_peer_get_failure (self->peer);
+}
+
+gboolean
+sandbox_agent_slots_was_killed (SandboxAgentSlots *self)
+{
+  return self->was_killed;
+}
+
+void
+sandbox_agent_slots_look (SandboxAgentSlots *self)
+{
+  if (sandbox_agent_peer_is_ready (self->peer) && sandbox_agent_channel_is_dead (self->channel))
+    sandbox_agent_slots_end (self);
+}
+
+/* NULL without an error if the sandbox has come to its end. */
+static SandboxAgentChannel *
+sandbox_agent_slots_arm (SandboxAgentSlots *self,
+                         GError           **error)
+{
+  g_autoptr (GError) reason = NULL;
+  SandboxAgentChannel *slot = sandbox_agent_channel_arm (self->channel, &reason);
+
+  if (slot != NULL)
+    return slot;
+
+  sandbox_agent_slots_look (self);
+  if (sandbox_agent_peer_is_ready (self->peer))
+    g_propagate_error (error, g_steal_pointer (&reason));
+
+  return NULL;
 }
 
 SandboxAgentChannel *
@@ -401,12 +215,12 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
       slot = g_queue_pop_head (&self->armed);
     }
   if (slot == NULL)
-    slot = sandbox_agent_channel_arm (self->channel, error);
+    slot = sandbox_agent_slots_arm (self, error);
   if (slot == NULL)
     return NULL;
 
   self->n_live++;
-  sandbox_agent_slots_clear_source (&self->rest);
+  sandbox_agent_slots_clear_rest (self);
 
   return slot;
 }
@@ -414,14 +228,14 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
 static void
 sandbox_agent_slots_refill (SandboxAgentSlots *self)
 {
-  while (self->phase == PHASE_READY && g_queue_get_length (&self->armed) < self->manner.n_armed)
+  while (g_queue_get_length (&self->armed) < self->manner.n_armed)
     {
       g_autoptr (GError) error = NULL;
-      SandboxAgentChannel *slot = sandbox_agent_channel_arm (self->channel, &error);
+      SandboxAgentChannel *slot = sandbox_agent_slots_arm (self, &error);
 
       if (slot == NULL)
         {
-          g_debug ("No slot is armed: %s", error->message);
+          g_debug ("No slot is armed: %s", error != NULL ? error->message : "the sandbox has ended");
           return;
         }
       g_queue_push_tail (&self->armed, slot);
@@ -445,10 +259,14 @@ void
 sandbox_agent_slots_release (SandboxAgentSlots *self)
 {
   self->n_live--;
-  if (self->phase != PHASE_READY)
+  if (!sandbox_agent_peer_is_ready (self->peer))
     return;
 
   sandbox_agent_slots_refill (self);
-  if (self->n_live == 0 && self->manner.idle_ms > 0 && self->rest == NULL)
-    self->rest = sandbox_agent_slots_attach_timeout (self, self->manner.idle_ms, sandbox_agent_slots_rest_cb);
+  if (self->n_live > 0 || self->manner.idle_ms == 0 || self->rest != NULL || !sandbox_agent_peer_is_ready (self->peer))
+    return;
+
+  self->rest = g_timeout_source_new (self->manner.idle_ms);
+  g_source_set_callback (self->rest, sandbox_agent_slots_rest_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+  g_source_attach (self->rest, sandbox_get_worker_context ());
 }

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-agent-nest-private.h"
+
+#include "sandbox-agent-channel-private.h"
+#include "sandbox-error-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-worker-private.h"
+
+/* So many sandboxes in a row may be killed while they are built before somebody is told. */
+#define KILLED_MAX 2
+
+struct _SandboxAgentNest
+{
+  gatomicrefcount ref_count;
+
+  GWeakRef                driver;
+  SandboxAgentSlotsManner manner;
+  gboolean                closed;
+  SandboxAgentSlots      *slots;    /* until it is over; else NULL */
+  GCancellable           *opening;  /* a channel to a new one is on its way; cancelled: it will not do */
+  guint                   n_killed; /* since one was ready */
+  GQueue                  waiting;  /* of SandboxAgentWaiter: want a slot */
+  GQueue                  endings;  /* of SandboxAgentEnding: want it to end */
+};
+
+typedef struct
+{
+  SandboxAgentNestFunc func;
+  gpointer             data;
+} SandboxAgentWaiter;
+
+typedef struct
+{
+  GDestroyNotify func;
+  gpointer       data;
+} SandboxAgentEnding;
+
+/* A channel on its way */
+typedef struct
+{
+  SandboxAgentNest    *nest;
+  GCancellable        *opening;
+  SandboxAgentChannel *channel;
+  GError              *error;
+} SandboxAgentOpening;
+
+static void sandbox_agent_nest_open (SandboxAgentNest *self);
+
+SandboxAgentNest *
+sandbox_agent_nest_new (SandboxAgentDriver            *driver,
+                        const SandboxAgentSlotsManner *manner)
+{
+  SandboxAgentNest *self = g_new0 (SandboxAgentNest, 1);
+
+  g_atomic_ref_count_init (&self->ref_count);
+  g_weak_ref_init (&self->driver, driver);
+  self->manner = *manner;
+  g_queue_init (&self->waiting);
+  g_queue_init (&self->endings);
+
+  return self;
+}
+
+static SandboxAgentNest *
+sandbox_agent_nest_ref (SandboxAgentNest *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_agent_nest_unref (SandboxAgentNest *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  g_weak_ref_clear (&self->driver);
+  g_free (self);
+}
+
+static void
+sandbox_agent_nest_unref_cb (gpointer data)
+{
+  sandbox_agent_nest_unref (data);
+}
+
+static GError *
+sandbox_agent_nest_new_stopped (void)
+{
+  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+}
+
+static void
+sandbox_agent_nest_fail_waiting (SandboxAgentNest *self,
+                                 const GError     *error)
+{
+  SandboxAgentWaiter *next = NULL;
+
+  while ((next = g_queue_pop_head (&self->waiting)) != NULL)
+    {
+      g_autofree SandboxAgentWaiter *waiter = next;
+
+      waiter->func (waiter->data, NULL, NULL, error);
+    }
+}
+
+/* What waits gets slots, for as long as the sandbox is there: a slot may be the first to tell of its end. */
+static void
+sandbox_agent_nest_serve_waiting (SandboxAgentNest *self)
+{
+  SandboxAgentWaiter *next = NULL;
+
+  while (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots) && (next = g_queue_pop_head (&self->waiting)) != NULL)
+    {
+      g_autofree SandboxAgentWaiter *waiter = next;
+
+      sandbox_agent_nest_take (self, waiter->func, waiter->data);
+    }
+}
+
+static void
+sandbox_agent_nest_answer_endings (SandboxAgentNest *self)
+{
+  SandboxAgentEnding *next = NULL;
+
+  while ((next = g_queue_pop_head (&self->endings)) != NULL)
+    {
+      g_autofree SandboxAgentEnding *ending = next;
+
+      ending->func (ending->data);
+    }
+}
+
+/* The sandbox is ready, or over. */
+static void
+sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
+                                  gpointer           data)
+{
+  SandboxAgentNest *self = data;
+  const GError     *failure = sandbox_agent_slots_get_failure (slots);
+
+  if (sandbox_agent_slots_is_ready (slots))
+    {
+      self->n_killed = 0;
+      sandbox_agent_nest_serve_waiting (self);
+      return;
+    }
+
+  if (failure != NULL && (!sandbox_agent_slots_was_killed (slots) || ++self->n_killed > KILLED_MAX))
+    {
+      self->n_killed = 0;
+      sandbox_agent_nest_fail_waiting (self, failure);
+    }
+  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
+  sandbox_agent_nest_answer_endings (self);
+  sandbox_agent_nest_open (self);
+}
+
+static void
+sandbox_agent_opening_free (gpointer data)
+{
+  SandboxAgentOpening *opening = data;
+
+  g_clear_object (&opening->channel);
+  g_clear_object (&opening->opening);
+  g_clear_pointer (&opening->nest, sandbox_agent_nest_unref);
+  g_clear_error (&opening->error);
+  g_free (opening);
+}
+
+static gboolean
+sandbox_agent_nest_opened_cb (gpointer user_data)
+{
+  SandboxAgentOpening *opening = user_data;
+  SandboxAgentNest    *self = opening->nest;
+
+  g_clear_object (&self->opening);
+  if (g_cancellable_is_cancelled (opening->opening))
+    {
+      /* What it was to be has changed meanwhile. */
+      g_clear_object (&opening->channel);
+      sandbox_agent_nest_open (self);
+      return G_SOURCE_REMOVE;
+    }
+  if (opening->channel != NULL && !sandbox_agent_channel_has_slots (opening->channel))
+    g_set_error_literal (&opening->error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "The driver made a sandbox that has no slots");
+  if (opening->error != NULL)
+    {
+      sandbox_agent_nest_fail_waiting (self, opening->error);
+      return G_SOURCE_REMOVE;
+    }
+
+  self->slots = sandbox_agent_slots_new (opening->channel, &self->manner, sandbox_agent_nest_slots_changed,
+                                         sandbox_agent_nest_ref (self), sandbox_agent_nest_unref_cb);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_nest_opened (gpointer      user_data,
+                           gpointer      answer,
+                           const GError *error)
+{
+  SandboxAgentOpening *opening = user_data;
+
+  g_set_object (&opening->channel, answer);
+  opening->error = error != NULL ? g_error_copy (error) : NULL;
+  sandbox_worker_invoke (sandbox_agent_nest_opened_cb, opening, sandbox_agent_opening_free);
+}
+
+/* If somebody waits for one and none is on its way. One that is ending is waited for: two never have the same files. */
+static void
+sandbox_agent_nest_open (SandboxAgentNest *self)
+{
+  g_autoptr (SandboxAgentDriver) driver = g_weak_ref_get (&self->driver);
+  g_autoptr (SandboxRequest) request = NULL;
+  SandboxAgentOpening *opening = NULL;
+  GError              *refused = NULL;
+  gboolean             taken = FALSE;
+
+  /* Who waits keeps the driver. */
+  if (driver == NULL || self->slots != NULL || self->opening != NULL || g_queue_is_empty (&self->waiting))
+    return;
+
+  self->opening = g_cancellable_new ();
+  opening = g_new0 (SandboxAgentOpening, 1);
+  opening->nest = sandbox_agent_nest_ref (self);
+  opening->opening = g_object_ref (self->opening);
+  request = sandbox_request_new_internal (SANDBOX_TYPE_AGENT_CHANNEL, self->opening, sandbox_agent_nest_opened, opening);
+  taken = SANDBOX_AGENT_DRIVER_GET_CLASS (driver)->open_channel (driver, request, &refused);
+  sandbox_request_dispatched (request, taken, refused);
+}
+
+void
+sandbox_agent_nest_take (SandboxAgentNest    *self,
+                         SandboxAgentNestFunc func,
+                         gpointer             user_data)
+{
+  g_autoptr (GError) error = NULL;
+  SandboxAgentChannel *slot = NULL;
+  SandboxAgentWaiter  *waiter = NULL;
+
+  if (self->closed)
+    error = sandbox_agent_nest_new_stopped ();
+  else if (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots))
+    slot = sandbox_agent_slots_take (self->slots, &error);
+  if (slot != NULL || error != NULL)
+    {
+      func (user_data, self->slots, slot, error);
+      return;
+    }
+
+  waiter = g_new (SandboxAgentWaiter, 1);
+  waiter->func = func;
+  waiter->data = user_data;
+  g_queue_push_tail (&self->waiting, waiter);
+  sandbox_agent_nest_open (self);
+}
+
+gboolean
+sandbox_agent_nest_forget (SandboxAgentNest *self,
+                           gpointer          user_data)
+{
+  for (GList *at = self->waiting.head; at != NULL; at = at->next)
+    {
+      SandboxAgentWaiter *waiter = at->data;
+
+      if (waiter->data == user_data)
+        {
+          g_queue_delete_link (&self->waiting, at);
+          g_free (waiter);
+          return TRUE;
+        }
+    }
+
+  return FALSE;
+}
+
+void
+sandbox_agent_nest_end (SandboxAgentNest *self,
+                        GDestroyNotify    func,
+                        gpointer          user_data)
+{
+  SandboxAgentEnding *ending = NULL;
+
+  if (self->opening != NULL)
+    g_cancellable_cancel (self->opening);
+  if (self->slots == NULL)
+    {
+      func (user_data);
+      return;
+    }
+
+  ending = g_new (SandboxAgentEnding, 1);
+  ending->func = func;
+  ending->data = user_data;
+  g_queue_push_tail (&self->endings, ending);
+  sandbox_agent_slots_end (self->slots);
+}
+
+void
+sandbox_agent_nest_close (SandboxAgentNest *self,
+                          GDestroyNotify    func,
+                          gpointer          user_data)
+{
+  g_autoptr (GError) stopped = sandbox_agent_nest_new_stopped ();
+
+  self->closed = TRUE;
+  sandbox_agent_nest_fail_waiting (self, stopped);
+  sandbox_agent_nest_end (self, func, user_data);
+}

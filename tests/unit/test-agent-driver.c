@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/*
+ * How commands come to their ends over agents that come to theirs: what is proven not to have run is tried again, what may
+ * have run never is. The agents are this program's, with a real process for each that is process 1 of something.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox-agent-driver.h"
+#include "sandbox-agent-protocol.h"
+#include "sandbox-process-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-worker.h"
+#include "../common/test-helpers.h"
+
+/* ---- A driver whose sandboxes are the test's ---- */
+
+typedef struct
+{
+  SandboxAgentDriver parent_instance;
+
+  GAsyncQueue *sockets; /* of int + 1: the other end of each channel */
+} FakeDriver;
+
+typedef struct
+{
+  SandboxAgentDriverClass parent_class;
+} FakeDriverClass;
+
+GType fake_driver_get_type (void);
+G_DEFINE_TYPE (FakeDriver, fake_driver, SANDBOX_TYPE_AGENT_DRIVER)
+
+static gboolean
+fake_driver_open_channel (SandboxAgentDriver *driver,
+                          SandboxRequest     *request,
+                          GError            **error)
+{
+  FakeDriver *self = (FakeDriver *) driver;
+  g_autoptr (SandboxAgentChannel) channel = NULL;
+  int sockets[2];
+
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), ==, 0);
+  channel = sandbox_agent_channel_new_take_fd (sockets[0], sandbox_agent_driver_get_nested (driver)
+                                                               ? SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
+                                                               : SANDBOX_AGENT_CHANNEL_FLAGS_NONE);
+  g_async_queue_push (self->sockets, GINT_TO_POINTER (sockets[1] + 1));
+  sandbox_request_return_object (request, G_OBJECT (channel));
+
+  return TRUE;
+}
+
+static void
+fake_driver_finalize (GObject *object)
+{
+  FakeDriver *self = (FakeDriver *) object;
+
+  g_assert_cmpint (g_async_queue_length (self->sockets), ==, 0);
+  g_async_queue_unref (self->sockets);
+
+  G_OBJECT_CLASS (fake_driver_parent_class)->finalize (object);
+}
+
+static void
+fake_driver_class_init (FakeDriverClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = fake_driver_finalize;
+  SANDBOX_AGENT_DRIVER_CLASS (klass)->open_channel = fake_driver_open_channel;
+}
+
+static void
+fake_driver_init (FakeDriver *self)
+{
+  self->sockets = g_async_queue_new ();
+}
+
+/* ---- The agents ---- */
+
+typedef struct
+{
+  int   socket_fd;
+  GPid  pid; /* its process 1; 0: none */
+  char *buffer;
+} Agent;
+
+static Agent *
+agent_new (int socket_fd)
+{
+  Agent *self = g_new0 (Agent, 1);
+
+  self->socket_fd = socket_fd;
+  self->buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
+
+  return self;
+}
+
+/* The end of the socket comes before that of the process, as it does with the kernel. */
+static void
+agent_end (Agent *self)
+{
+  close (self->socket_fd);
+  if (self->pid != 0)
+    {
+      kill (self->pid, SIGKILL);
+      g_assert_cmpint (waitpid (self->pid, NULL, 0), ==, self->pid);
+    }
+  g_free (self->buffer);
+  g_free (self);
+}
+
+static void
+agent_send (Agent              *self,
+            SandboxAgentPacket *packet)
+{
+  g_assert_true (sandbox_agent_send (self->socket_fd, packet, self->buffer, SANDBOX_AGENT_PACKET_MAX));
+  sandbox_agent_packet_close_fds (packet);
+}
+
+static void
+agent_hello (Agent *self)
+{
+  const char *const  argv[] = { "sleep", "1000", NULL };
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_HELLO, .n_fds = 1 };
+  g_autoptr (GError) error = NULL;
+
+  g_spawn_async (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &self->pid, &error);
+  g_assert_no_error (error);
+  packet.fds[0] = (int) syscall (SYS_pidfd_open, self->pid, 0);
+  g_assert_cmpint (packet.fds[0], >=, 0);
+  agent_send (self, &packet);
+}
+
+/* What the host says next; it is told to be of @type. */
+static void
+agent_expect (Agent              *self,
+              SandboxAgentType    type,
+              SandboxAgentPacket *packet)
+{
+  struct pollfd poll_fd = { self->socket_fd, POLLIN, 0 };
+
+  g_assert_cmpint (poll (&poll_fd, 1, TEST_LIMIT_US / 1000), ==, 1);
+  g_assert_cmpint (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, self->buffer, SANDBOX_AGENT_PACKET_MAX, packet),
+                   ==, SANDBOX_AGENT_RECEIVED);
+  g_assert_cmpint (packet->type, ==, type);
+}
+
+static void
+agent_wait (Agent *self)
+{
+  struct pollfd poll_fd = { self->socket_fd, POLLIN, 0 };
+
+  g_assert_cmpint (poll (&poll_fd, 1, TEST_LIMIT_US / 1000), ==, 1);
+}
+
+static void
+agent_read_exec (Agent *self)
+{
+  SandboxAgentPacket packet;
+
+  agent_expect (self, SANDBOX_AGENT_EXEC, &packet);
+  sandbox_agent_packet_close_fds (&packet);
+}
+
+/* The command runs to its end. */
+static void
+agent_run (Agent *self)
+{
+  SandboxAgentPacket started = { .type = SANDBOX_AGENT_STARTED };
+  SandboxAgentPacket exited = { .type = SANDBOX_AGENT_EXITED, .exited = { .wait_status = 7 << 8 } };
+
+  agent_read_exec (self);
+  agent_send (self, &started);
+  agent_send (self, &exited);
+  agent_end (self);
+}
+
+/* ---- Commands ---- */
+
+typedef struct
+{
+  FakeDriver     *driver;
+  guint           descriptors;
+  SandboxProcess *process;
+  GError         *error;
+  gint            answered; /* atomic */
+} Fixture;
+
+static void
+fixture_set_up (Fixture      *self,
+                gconstpointer nested)
+{
+  /* What the library and this thread have for good is there already. */
+  sandbox_get_worker_context ();
+  g_main_context_iteration (NULL, FALSE);
+  self->descriptors = test_count_descriptors ();
+  self->driver = g_object_new (fake_driver_get_type (), "nested", nested != NULL, "armed-slots", 0, NULL);
+}
+
+static void
+fixture_closed (gpointer      user_data,
+                gpointer      answer,
+                const GError *error)
+{
+  Fixture *self = user_data;
+
+  g_assert_no_error (error);
+  g_atomic_int_set (&self->answered, TRUE);
+}
+
+static void
+fixture_tear_down (Fixture      *self,
+                   gconstpointer nested)
+{
+  g_autoptr (SandboxRequest) request = sandbox_request_new_internal (G_TYPE_NONE, NULL, fixture_closed, self);
+
+  self->answered = FALSE;
+  g_assert_true (SANDBOX_DRIVER_GET_IFACE (self->driver)->close (SANDBOX_DRIVER (self->driver), request, NULL));
+  sandbox_request_dispatched (request, TRUE, NULL);
+  test_wait (g_atomic_int_get (&self->answered));
+  g_clear_object (&self->process);
+  g_clear_error (&self->error);
+  g_clear_object (&self->driver);
+  test_assert_descriptors (self->descriptors);
+}
+
+static void
+fixture_started (gpointer      user_data,
+                 gpointer      answer,
+                 const GError *error)
+{
+  Fixture *self = user_data;
+
+  g_assert_false (g_atomic_int_get (&self->answered));
+  g_set_object (&self->process, answer);
+  self->error = error != NULL ? g_error_copy (error) : NULL;
+  g_atomic_int_set (&self->answered, TRUE);
+}
+
+static void
+fixture_spawn (Fixture *self)
+{
+  const char *const argv[] = { "true", NULL };
+  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  g_autoptr (SandboxRequest) request = sandbox_request_new_internal (SANDBOX_TYPE_PROCESS, NULL, fixture_started, self);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (SANDBOX_DRIVER_GET_IFACE (self->driver)->spawn (SANDBOX_DRIVER (self->driver), command, request, &error));
+  g_assert_no_error (error);
+  sandbox_request_dispatched (request, TRUE, NULL);
+}
+
+/* The agent of the next sandbox; it has read what to prepare, if that is not refused. */
+static Agent *
+fixture_next_silent (Fixture *self)
+{
+  gpointer socket_fd = g_async_queue_timeout_pop (self->driver->sockets, TEST_LIMIT_US);
+
+  g_assert_nonnull (socket_fd);
+
+  return agent_new (GPOINTER_TO_INT (socket_fd) - 1);
+}
+
+static Agent *
+fixture_next (Fixture *self)
+{
+  Agent             *agent = fixture_next_silent (self);
+  SandboxAgentPacket packet;
+
+  agent_expect (agent, SANDBOX_AGENT_SETUP, &packet);
+  sandbox_agent_packet_close_fds (&packet);
+  agent_hello (agent);
+
+  return agent;
+}
+
+static Agent *
+fixture_next_ready (Fixture *self)
+{
+  Agent             *agent = fixture_next (self);
+  SandboxAgentPacket ready = { .type = SANDBOX_AGENT_READY, .n_fds = 1 };
+
+  ready.fds[0] = dup (agent->socket_fd);
+  agent_send (agent, &ready);
+
+  return agent;
+}
+
+static Agent *
+fixture_next_slot (Agent *sandbox)
+{
+  SandboxAgentPacket packet;
+
+  agent_expect (sandbox, SANDBOX_AGENT_ARM, &packet);
+
+  return agent_new (packet.fds[0]);
+}
+
+static void
+fixture_assert_ran (Fixture *self)
+{
+  SandboxResult *result = NULL;
+
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_no_error (self->error);
+  test_wait ((result = sandbox_process_get_result (self->process)) != NULL);
+  g_assert_cmpint (sandbox_result_get_outcome (result), ==, SANDBOX_OUTCOME_EXITED);
+  g_assert_cmpint (sandbox_result_get_exit_status (result), ==, 7);
+}
+
+static void
+fixture_assert_lost (Fixture *self)
+{
+  SandboxResult *result = NULL;
+
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_no_error (self->error);
+  test_wait ((result = sandbox_process_get_result (self->process)) != NULL);
+  g_assert_cmpint (sandbox_result_get_outcome (result), ==, SANDBOX_OUTCOME_LOST);
+}
+
+static void
+fixture_assert_unavailable (Fixture *self)
+{
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_error (self->error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+}
+
+/* No other slot was asked for, and no other sandbox. */
+static void
+fixture_assert_quiet (Fixture *self,
+                      Agent   *sandbox)
+{
+  struct pollfd poll_fd = { sandbox->socket_fd, POLLIN, 0 };
+
+  g_assert_cmpint (poll (&poll_fd, 1, 100), ==, 0);
+  g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
+}
+
+static void
+test_slot_unread (Fixture      *self,
+                  gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+  Agent *slot = NULL;
+
+  g_test_summary ("A command whose slot ends before it has read it runs in another one");
+
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_wait (slot);
+  agent_end (slot);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_run (slot);
+  fixture_assert_ran (self);
+  fixture_assert_quiet (self, sandbox);
+  agent_end (sandbox);
+}
+
+static void
+test_slot_mute (Fixture      *self,
+                gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+  Agent *slot = NULL;
+
+  g_test_summary ("So does one whose slot never said a word, twice; three times is enough, and says so");
+
+  for (guint i = 2; i < 4; i++)
+    {
+      fixture_spawn (self);
+      if (sandbox == NULL)
+        sandbox = fixture_next_ready (self);
+      for (guint j = 0; j < i; j++)
+        agent_end (fixture_next_slot (sandbox));
+      if (i == 2)
+        {
+          slot = fixture_next_slot (sandbox);
+          agent_hello (slot);
+          agent_run (slot);
+          fixture_assert_ran (self);
+          g_clear_object (&self->process);
+          self->answered = FALSE;
+        }
+    }
+  fixture_assert_unavailable (self);
+  fixture_assert_quiet (self, sandbox);
+  agent_end (sandbox);
+}
+
+static void
+test_slot_read (Fixture      *self,
+                gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+  Agent *slot = NULL;
+
+  g_test_summary ("A command that was read may have run, whatever is not said: its end is LOST, and it never runs again");
+
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_read_exec (slot);
+  agent_end (slot);
+  fixture_assert_lost (self);
+  fixture_assert_quiet (self, sandbox);
+  agent_end (sandbox);
+}
+
+static void
+test_sandbox_dies (Fixture      *self,
+                   gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+  Agent *slot = NULL;
+
+  g_test_summary ("With a sandbox that dies go its slots: what they have not read runs in the next one");
+
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_wait (slot);
+  close (sandbox->socket_fd);
+  sandbox->socket_fd = -1;
+  agent_end (slot);
+  agent_end (sandbox);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_run (slot);
+  fixture_assert_ran (self);
+  fixture_assert_quiet (self, sandbox);
+
+  /* Nobody has a command in it when this one dies, and a command is the first to find that out. */
+  agent_end (sandbox);
+  g_clear_object (&self->process);
+  self->answered = FALSE;
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_run (slot);
+  fixture_assert_ran (self);
+  agent_end (sandbox);
+}
+
+static void
+test_sandbox_unready (Fixture      *self,
+                      gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+  Agent *slot = NULL;
+
+  g_test_summary ("A sandbox that is killed while it is built is built again, twice");
+
+  for (guint i = 2; i < 4; i++)
+    {
+      fixture_spawn (self);
+      for (guint j = 0; j < i; j++)
+        agent_end (fixture_next (self));
+      if (i == 2)
+        {
+          sandbox = fixture_next_ready (self);
+          slot = fixture_next_slot (sandbox);
+          agent_hello (slot);
+          agent_run (slot);
+          fixture_assert_ran (self);
+          g_clear_object (&self->process);
+          self->answered = FALSE;
+          agent_end (sandbox);
+        }
+    }
+  fixture_assert_unavailable (self);
+  g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
+}
+
+static void
+test_sandbox_refused (Fixture      *self,
+                      gconstpointer nested)
+{
+  SandboxAgentPacket failed = { .type = SANDBOX_AGENT_FAILED, .failed = { SANDBOX_AGENT_STEP_MOUNT, EPERM, 0 } };
+  Agent             *sandbox = NULL;
+
+  g_test_summary ("A sandbox that cannot be built is not tried again");
+
+  fixture_spawn (self);
+  agent_end (fixture_next_silent (self));
+  fixture_assert_unavailable (self);
+
+  g_clear_error (&self->error);
+  self->answered = FALSE;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_send (sandbox, &failed);
+  agent_end (sandbox);
+  fixture_assert_unavailable (self);
+  g_assert_nonnull (strstr (self->error->message, "step: mount"));
+  g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
+}
+
+static void
+test_alone (Fixture      *self,
+            gconstpointer nested)
+{
+  Agent *agent = NULL;
+
+  g_test_summary ("A sandbox for one command that dies before it has read it is UNAVAILABLE, and then LOST");
+
+  fixture_spawn (self);
+  agent = fixture_next (self);
+  agent_wait (agent);
+  agent_end (agent);
+  fixture_assert_unavailable (self);
+  g_clear_error (&self->error);
+
+  self->answered = FALSE;
+  fixture_spawn (self);
+  agent = fixture_next (self);
+  agent_read_exec (agent);
+  agent_end (agent);
+  fixture_assert_lost (self);
+  g_clear_object (&self->process);
+
+  self->answered = FALSE;
+  fixture_spawn (self);
+  agent_run (fixture_next (self));
+  fixture_assert_ran (self);
+  g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
+}
+
+#define NESTED GINT_TO_POINTER (TRUE)
+#define ADD(name, nested, function) \
+ g_test_add ("/agent-driver/" name, Fixture, nested, fixture_set_up, function, fixture_tear_down)
+
+int
+main (int    argc,
+      char **argv)
+{
+  g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+
+  ADD ("slot-unread", NESTED, test_slot_unread);
+  ADD ("slot-mute", NESTED, test_slot_mute);
+  ADD ("slot-read", NESTED, test_slot_read);
+  ADD ("sandbox-dies", NESTED, test_sandbox_dies);
+  ADD ("sandbox-unready", NESTED, test_sandbox_unready);
+  ADD ("sandbox-refused", NESTED, test_sandbox_refused);
+  ADD ("alone", NULL, test_alone);
+
+  return g_test_run ();
+}
