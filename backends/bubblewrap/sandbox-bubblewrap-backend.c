@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define DEFAULT_EXECUTABLE "/usr/bin/bwrap"
+#define DEFAULT_NESTED TRUE
 #define DEFAULT_ARMED_SLOTS 2
 
 /* In a plan: a workspace that is made, or taken, when the session is created. No path begins so. */
@@ -21,8 +22,8 @@
 /**
  * SandboxBubblewrapBackend:
  *
- * Sandboxes by bubblewrap, with an agent as process 1: one for each command; or one for each session, in which each
- * command has a slot, see [property@Sandbox.BubblewrapBackend:nested].
+ * Sandboxes by bubblewrap, with an agent as process 1: one for each session, in which each command has a slot; or one
+ * for each command, see [property@Sandbox.BubblewrapBackend:nested].
  *
  * Since: 1.0
  */
@@ -782,15 +783,16 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
    * Landlock rules and filter of its own, used once. Else, and on hosts where that cannot be had, each command has a
    * sandbox by bwrap, which takes longer to start. So has each command with a limit that needs a control group.
    *
-   * With slots the limit [property@Sandbox.Limits:processes] counts all commands of a session together, as the kernel
-   * counts them for a user in a user namespace.
+   * With slots the limit [property@Sandbox.Limits:processes] counts all commands of a session that run at a time
+   * together, as the kernel counts them for a user in a user namespace. What the library runs there for itself comes
+   * on top.
    *
-   * It counts for sessions that are created later. The default is %FALSE.
+   * It counts for sessions that are created later. The default is %TRUE.
    *
    * Since: 1.0
    */
   properties[PROP_NESTED] =
-      g_param_spec_boolean ("nested", NULL, NULL, FALSE,
+      g_param_spec_boolean ("nested", NULL, NULL, DEFAULT_NESTED,
                             G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
 
   /**
@@ -823,6 +825,7 @@ sandbox_bubblewrap_backend_init (SandboxBubblewrapBackend *self)
   self->executable = g_strdup (DEFAULT_EXECUTABLE);
   self->range = (SandboxBubblewrapRange){ SANDBOX_BUBBLEWRAP_FIRST_UID, SANDBOX_BUBBLEWRAP_LAST_UID };
   self->group_wanted = 1;
+  self->nested = DEFAULT_NESTED;
   self->armed_slots = DEFAULT_ARMED_SLOTS;
 }
 

@@ -494,14 +494,19 @@ sandbox_agent_process_fill_limits (SandboxAgentProcess *self,
                                    SandboxAgentExec    *exec)
 {
   SandboxLimits *limits = sandbox_command_get_limits (self->command);
+  guint64        processes = limits != NULL ? sandbox_limits_get_processes (limits) : 0;
 
   if (limits == NULL)
     return;
 
+  /* The kernel counts the agents of all slots, and a command gets what it asked for. */
+  if (processes > 0 && self->slots != NULL)
+    processes += sandbox_agent_slots_count_others (self->slots);
+
   sandbox_agent_process_add_limit (exec, RLIMIT_CPU, sandbox_limits_get_cpu_seconds (limits));
   sandbox_agent_process_add_limit (exec, RLIMIT_AS, sandbox_limits_get_address_space_bytes (limits));
   sandbox_agent_process_add_limit (exec, RLIMIT_FSIZE, sandbox_limits_get_file_size_bytes (limits));
-  sandbox_agent_process_add_limit (exec, RLIMIT_NPROC, sandbox_limits_get_processes (limits));
+  sandbox_agent_process_add_limit (exec, RLIMIT_NPROC, processes);
   sandbox_agent_process_add_limit (exec, RLIMIT_NOFILE, sandbox_limits_get_open_files (limits));
 }
 

@@ -45,6 +45,9 @@ void sandbox_agent_slots_look (SandboxAgentSlots *self);
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
                                                GError           **error);
 
+/* How many agents there are in the sandbox, or will be once all slots are armed again, beside that of one slot. */
+guint sandbox_agent_slots_count_others (SandboxAgentSlots *self);
+
 /* A command has ended, and its answer is given: only now the slots that are missing are made, so that none waits for that. */
 void sandbox_agent_slots_release (SandboxAgentSlots *self);
 

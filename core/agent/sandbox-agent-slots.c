@@ -225,6 +225,13 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
   return slot;
 }
 
+guint
+sandbox_agent_slots_count_others (SandboxAgentSlots *self)
+{
+  /* the session's own, and those of the others */
+  return 1 + self->manner.n_armed + self->n_live - 1;
+}
+
 static void
 sandbox_agent_slots_refill (SandboxAgentSlots *self)
 {

@@ -227,9 +227,10 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    *
    * Processes and threads of the user of the sandbox (RLIMIT_NPROC); 0 is no limit.
    *
-   * Each command is counted by itself: the kernel (from Linux 5.14 on) counts by user and user namespace, and each sandbox
-   * has a namespace of its own. One process of the sandbox counts too. At the limit no other can be made (EAGAIN), and the
-   * command ends as it will: there is no outcome for that.
+   * The kernel (from Linux 5.14 on) counts by user and user namespace, and each sandbox has a namespace of its own. So
+   * each command is counted by itself where it has a sandbox for itself; commands of one session that run in it at a
+   * time are counted together where they share one, see `SandboxBubblewrapBackend:nested`. One process of the sandbox
+   * counts too. At the limit no other can be made (EAGAIN), and the command ends as it will: there is no outcome for that.
    *
    * The default is 0.
    *

@@ -48,7 +48,6 @@ test_inside (TestSandbox  *self,
     { RLIMIT_CPU, 7, 8 }, /* the last second is between the signal and the end */
     { RLIMIT_FSIZE, 4 * MIB, 4 * MIB },
     { RLIMIT_AS, 512 * MIB, 512 * MIB },
-    { RLIMIT_NPROC, 32, 32 },
     { RLIMIT_NOFILE, 64, 64 },
     { RLIMIT_CORE, 0, 0 },
   };
@@ -57,6 +56,9 @@ test_inside (TestSandbox  *self,
   g_autoptr (SandboxResult) usual = NULL;
   g_autofree char *text = NULL;
   g_autofree char *usual_text = NULL;
+  const char      *processes = NULL;
+  guint64          soft = 0;
+  guint64          hard = 0;
 
   g_test_summary ("Cases 67, 68: each limit is there before the command, soft as hard; without being asked for there is none of memory");
 
@@ -77,6 +79,12 @@ test_inside (TestSandbox  *self,
         g_error ("“%s” is not in: %s", line, text);
     }
 
+  processes = strstr (text, "\nlimit 6 ");
+  g_assert_nonnull (processes);
+  g_assert_cmpint (sscanf (processes, "\nlimit 6 %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", &soft, &hard), ==, 2);
+  test_assert_process_limit (soft, 32);
+  g_assert_cmpuint (hard, ==, soft);
+
   usual = test_run (self, "./guest", "state", NULL);
   usual_text = sandbox_result_dup_stdout_text (usual);
   g_assert_nonnull (strstr (usual_text, "limit 9 18446744073709551615 "));
@@ -87,7 +95,7 @@ test_raising (TestSandbox  *self,
               gconstpointer unused)
 {
   const char *const tries[] = {
-    "ulimit -n 65", "ulimit -Hn 65", "ulimit -u 33", "ulimit -f 9000", "ulimit -v 600000", "ulimit -t 100", "ulimit -c 1",
+    "ulimit -n 65", "ulimit -Hn 65", "ulimit -u 37", "ulimit -f 9000", "ulimit -v 600000", "ulimit -t 100", "ulimit -c 1",
     "prlimit --pid $$ --nofile=65:65", "prlimit --pid $$ --nproc=unlimited", "prlimit --pid $$ --as=unlimited",
     "nice -n -5 true && test $(nice -n -5 nice) -lt 0"
   };
@@ -161,6 +169,46 @@ test_processes (TestSandbox  *self,
       g_assert_cmpint (count, <=, 63);
     }
   g_assert_true (sandbox_handle_shutdown (others, NULL, &error));
+}
+
+#define N_BESIDE 3
+
+static void
+test_processes_beside (TestSandbox  *self,
+                       gconstpointer unused)
+{
+  g_autofree char *marker = test_marker_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("./guest", "hold", marker, NULL);
+  g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (GPtrArray) processes = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("What makes room for other commands of the session takes nothing of a limit of processes; what these run does where they share a sandbox");
+
+  for (guint i = 0; i < N_BESIDE; i++)
+    {
+      g_ptr_array_add (processes, sandbox_session_spawn (self->session, command, NULL, &error));
+      g_assert_no_error (error);
+    }
+  test_marker_wait (marker, N_BESIDE);
+  sandbox_limits_set_processes (limits, 64);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (SandboxResult) result = run_limited (self, limits, "exec ./bomb processes once");
+      g_autofree char *text = sandbox_result_dup_stdout_text (result);
+      int              count = 0;
+
+      test_assert_exited (result, 0);
+      g_assert_cmpint (sscanf (text, "processes %d EAGAIN", &count), ==, 1);
+      /* up to two slots are made only later */
+      g_assert_cmpint (count, >=, 61 - (TEST_NESTED ? N_BESIDE : 0));
+      g_assert_cmpint (count, <=, 63 + (TEST_NESTED ? 2 - N_BESIDE : 0));
+    }
+  for (guint i = 0; i < N_BESIDE; i++)
+    {
+      g_assert_true (sandbox_process_kill (processes->pdata[i], &error));
+      g_assert_true (sandbox_process_wait (processes->pdata[i], NULL, &error));
+    }
 }
 
 /* ---- Where limits cannot be set ---- */
@@ -701,6 +749,7 @@ main (int    argc,
   add ("/bounds/raising", test_raising);
   add ("/bounds/open-files", test_open_files);
   add ("/bounds/processes", test_processes);
+  add ("/bounds/processes-beside", test_processes_beside);
   g_test_add_func ("/bounds/refused", test_unset);
   g_test_add_func ("/bounds/absent-layers", test_absent_layers);
   add ("/bounds/memory-files", test_memory_files);

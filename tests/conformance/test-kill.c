@@ -3,10 +3,6 @@
  * Nothing outlives its command, its session or its host, at whatever moment that ends. What runs in a sandbox has a marker
  * in its arguments, which is counted from outside, in the host's /proc.
  */
-#ifndef TEST_NESTED
-# define TEST_NESTED FALSE
-#endif
-#define TEST_N_KEPT (TEST_NESTED ? 1 : 0)
 #include "../common/test-sandbox.h"
 
 #include <sys/prctl.h>

@@ -51,6 +51,15 @@ assert_network_had (TestSandbox *self,
   g_assert_true (sandbox_handle_stop (handle, NULL, &error));
 }
 
+static void
+assert_processes (TestSandbox *self,
+                  guint        wanted)
+{
+  g_autofree char *text = test_sh (self, "bash -c 'ulimit -u'");
+
+  test_assert_process_limit (g_ascii_strtoull (text, NULL, 10), wanted);
+}
+
 static const char work[] =
     "git init -q r && cd r && echo text >file && git add file &&"
     "git -c user.name=n -c user.email=e@example.invalid commit -q -m first && git log --format=%s && git gc -q &&"
@@ -68,8 +77,9 @@ test_agent (TestSandbox  *self,
   assert_network_had (self, "agent");
   use_preset (self, "agent");
   test_assert_sh (self, work, "first\nbuilt\n[1, 2]\n42\n");
-  test_assert_sh (self, "echo $LANG $PAGER $GIT_TERMINAL_PROMPT; bash -c 'ulimit -u -n' | grep -o '[0-9]*$'; df -k --output=size /tmp /dev/shm | tail -n +2 | tr -d ' '; ls -d /opt /home 2>/dev/null; true",
-                  "C.UTF-8 cat 0\n1024\n4096\n1048576\n65536\n");
+  test_assert_sh (self, "echo $LANG $PAGER $GIT_TERMINAL_PROMPT; bash -c 'ulimit -n' | grep -o '[0-9]*$'; df -k --output=size /tmp /dev/shm | tail -n +2 | tr -d ' '; ls -d /opt /home 2>/dev/null; true",
+                  "C.UTF-8 cat 0\n4096\n1048576\n65536\n");
+  assert_processes (self, 1024);
 }
 
 static void
@@ -81,7 +91,8 @@ test_build (TestSandbox  *self,
   assert_network_had (self, "build");
   use_preset (self, "build");
   test_assert_sh (self, work, "first\nbuilt\n[1, 2]\n42\n");
-  test_assert_sh (self, "bash -c 'ulimit -u -n' | grep -o '[0-9]*$'; df -k --output=size /tmp /dev/shm | tail -n +2 | tr -d ' '; ls -d /opt /home", "4096\n16384\n4194304\n262144\n/home\n/opt\n");
+  test_assert_sh (self, "bash -c 'ulimit -n' | grep -o '[0-9]*$'; df -k --output=size /tmp /dev/shm | tail -n +2 | tr -d ' '; ls -d /opt /home", "16384\n4194304\n262144\n/home\n/opt\n");
+  assert_processes (self, 4096);
 }
 
 static void
@@ -99,8 +110,9 @@ test_inspect (TestSandbox  *self,
                   "first\n./file:text\n./file\n1\n64\n");
   test_assert_sh (self, "touch x 2>/dev/null || echo refused; rm file 2>/dev/null || echo refused; git commit -q --allow-empty -m x 2>/dev/null || echo refused; echo $HOME; touch ~/x && echo written",
                   "refused\nrefused\nrefused\n/tmp\nwritten\n");
-  test_assert_sh (self, "bash -c 'ulimit -t -u -n' | grep -o '[0-9]*$'; dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null || echo bounded; [ $(stat -c %s /tmp/x) -gt 67108864 ] && echo more; ls /dev/shm | wc -l",
-                  "60\n64\n256\nbounded\n0\n");
+  test_assert_sh (self, "bash -c 'ulimit -t -n' | grep -o '[0-9]*$'; dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null || echo bounded; [ $(stat -c %s /tmp/x) -gt 67108864 ] && echo more; ls /dev/shm | wc -l",
+                  "60\n256\nbounded\n0\n");
+  assert_processes (self, 64);
 }
 
 static void
@@ -115,7 +127,8 @@ test_converter (TestSandbox  *self,
                         "tar cJf in.tar.xz in && tar xJOf in.tar.xz | tail -n 1 && awk 'END { print NR }' in && sed s/a/c/ in | tail -n 1 &&"
                         "/usr/bin/python3 -c 'import json, zlib; print (json.dumps ({\"n\": len (zlib.compress (b\"x\" * 9999)) < 99}))' && perl -ne 'print if /^a/' in",
                   "62e90a610a\na\na\n2\nc\n{\"n\": true}\na\n");
-  test_assert_sh (self, "ls -A /proc; bash -c 'ulimit -t -v -f -u -n' | grep -o '[0-9]*$'; echo $HOME; ls -A ~", "120\n4194304\n524288\n64\n256\n/tmp\n");
+  test_assert_sh (self, "ls -A /proc; bash -c 'ulimit -t -v -f -n' | grep -o '[0-9]*$'; echo $HOME; ls -A ~", "120\n4194304\n524288\n256\n/tmp\n");
+  assert_processes (self, 64);
   test_assert_sh (self, "/usr/bin/python3 -c 'b = bytearray (5 << 30)' 2>&1 | tail -n 1", "MemoryError\n");
 }
 
