@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Limits that a guest runs into: each holds inside the sandbox, for that sandbox alone, and is told as what it was. The program
- * starts itself where limits cannot be set ("--refused WORKSPACE"), where the kernel has no Landlock or takes no filter
- * ("--no-landlock WORKSPACE", "--no-filter WORKSPACE"), and where the disk is small ("--disk DIRECTORY").
+ * starts itself where limits cannot be set ("--refused WORKSPACE"), where the kernel has no Landlock, takes no filter or makes
+ * no namespaces in a sandbox ("--no-landlock WORKSPACE", "--no-filter WORKSPACE", "--no-slots WORKSPACE"), and where the disk
+ * is small ("--disk DIRECTORY").
  */
 #include "../common/test-profile.h"
 
@@ -271,6 +272,10 @@ absent_main (const char *layer,
   g_assert_nonnull (filter);
   if (g_str_equal (layer, "landlock"))
     g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), NR_LANDLOCK_CREATE_RULESET, 0), ==, 0);
+  else if (g_str_equal (layer, "slots"))
+    g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EPERM), SCMP_SYS (clone), 1,
+                                       SCMP_A0 (SCMP_CMP_MASKED_EQ, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUSER, CLONE_NEWPID | CLONE_NEWNS)),
+                     ==, 0);
   else
     {
       g_assert_cmpint (seccomp_rule_add (filter, SCMP_ACT_ERRNO (EINVAL), SCMP_SYS (prctl), 1, SCMP_A0 (SCMP_CMP_EQ, PR_SET_SECCOMP)), ==, 0);
@@ -304,6 +309,17 @@ absent_main (const char *layer,
     }
   else
     g_print ("refused %d\n", error->code);
+  g_clear_error (&error);
+  if (g_str_equal (layer, "slots"))
+    {
+      g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+      g_autoptr (SandboxHandle) shared = NULL;
+
+      sandbox_create_options_set_workspace_path (options, workspace);
+      sandbox_create_options_set_isolation (options, SANDBOX_ISOLATION_SHARED);
+      shared = sandbox_backend_create (backend, options, NULL, &error);
+      g_print ("shared %s\n", shared != NULL ? "session" : error->message);
+    }
 
   return 0;
 }
@@ -365,6 +381,24 @@ test_absent_layers (void)
   g_assert_nonnull (strstr (landlock, "gap "));
   g_assert_nonnull (strstr (landlock, "Landlock"));
   g_assert_true (g_file_test (ran, G_FILE_TEST_EXISTS));
+  test_remove_tree (workspace);
+}
+
+static void
+test_no_slots (void)
+{
+  g_autofree char *workspace = test_make_workspace ();
+  g_autofree char *ran = g_build_filename (workspace, "ran", NULL);
+  g_autofree char *said = NULL;
+
+  g_test_summary ("Where no sandbox can be made in another, each command has one by bwrap, the report says so, and what cannot do without is refused");
+
+  said = run_myself ("--no-slots", workspace);
+  g_assert_true ((strstr (said, "step slots bad\n") != NULL) == TEST_NESTED);
+  g_assert_null (strstr (said, "step slots good\n"));
+  g_assert_null (strstr (said, "refused"));
+  g_assert_true (g_file_test (ran, G_FILE_TEST_EXISTS));
+  g_assert_nonnull (strstr (said, "shared The sandbox could not be built"));
   test_remove_tree (workspace);
 }
 
@@ -739,7 +773,7 @@ main (int    argc,
 {
   if (argc == 3 && g_str_equal (argv[1], "--refused"))
     return refused_main (argv[2]);
-  if (argc == 3 && (g_str_equal (argv[1], "--no-landlock") || g_str_equal (argv[1], "--no-filter")))
+  if (argc == 3 && (g_str_equal (argv[1], "--no-landlock") || g_str_equal (argv[1], "--no-filter") || g_str_equal (argv[1], "--no-slots")))
     return absent_main (argv[1] + strlen ("--no-"), argv[2]);
   if (argc == 3 && g_str_equal (argv[1], "--disk"))
     return disk_main (argv[2]);
@@ -752,6 +786,7 @@ main (int    argc,
   add ("/bounds/processes-beside", test_processes_beside);
   g_test_add_func ("/bounds/refused", test_unset);
   g_test_add_func ("/bounds/absent-layers", test_absent_layers);
+  g_test_add_func ("/bounds/no-slots", test_no_slots);
   add ("/bounds/memory-files", test_memory_files);
   add ("/bounds/address-space", test_address_space);
   add ("/bounds/groups", test_groups);
