@@ -14,7 +14,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,23 +103,6 @@ scale_keep_name (Scale *self,
   return name_taken;
 }
 
-static int
-scale_compare (gconstpointer a,
-               gconstpointer b)
-{
-  double left = *(const double *) a;
-  double right = *(const double *) b;
-
-  return (left > right) - (left < right);
-}
-
-static double
-scale_percentile (const ScaleRow *row,
-                  guint           percent)
-{
-  return row->times->len > 0 ? g_array_index (row->times, double, (row->times->len - 1) * percent / 100) : NAN;
-}
-
 /* Of rates for rows that have them, else of median times */
 static void
 scale_finish_row (Scale    *self,
@@ -128,15 +110,15 @@ scale_finish_row (Scale    *self,
 {
   ScaleRow *baseline = row->baseline != NULL ? scale_find_row (self, row->baseline) : NULL;
 
-  g_array_sort (row->times, scale_compare);
+  bench_sort (row->times);
   if (baseline == NULL || !isnan (row->ratio))
     return;
 
-  g_array_sort (baseline->times, scale_compare);
+  bench_sort (baseline->times);
   if (row->unit != NULL)
     row->ratio = row->value / baseline->value;
   else
-    row->ratio = scale_percentile (row, 50) / scale_percentile (baseline, 50);
+    row->ratio = bench_percentile (row->times, 50) / bench_percentile (baseline->times, 50);
 }
 
 static gboolean
@@ -170,8 +152,8 @@ scale_print_json (Scale *self)
       else
         printf ("null");
       scale_print_number ("ratio", row->ratio);
-      scale_print_number ("p50_us", scale_percentile (row, 50));
-      scale_print_number ("p95_us", scale_percentile (row, 95));
+      scale_print_number ("p50_us", bench_percentile (row->times, 50));
+      scale_print_number ("p95_us", bench_percentile (row->times, 95));
       if (row->unit != NULL)
         {
           scale_print_number ("value", row->value);
@@ -196,7 +178,7 @@ scale_print_table (Scale *self)
 
       printf ("%-30s", row->name);
       if (row->times->len > 0)
-        printf (" %10.1f %10.1f", scale_percentile (row, 50), scale_percentile (row, 95));
+        printf (" %10.1f %10.1f", bench_percentile (row->times, 50), bench_percentile (row->times, 95));
       else
         printf (" %10s %10s", "", "");
       if (row->unit != NULL)

@@ -7,13 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct _BenchBare
@@ -21,44 +18,6 @@ struct _BenchBare
   GPtrArray *argv;
   int        fds[SANDBOX_BUBBLEWRAP_FD_SLOTS];
 };
-
-double
-bench_now (void)
-{
-  struct timespec now;
-
-  clock_gettime (CLOCK_MONOTONIC, &now);
-
-  return (double) now.tv_sec * 1e6 + (double) now.tv_nsec / 1e3;
-}
-
-void
-bench_check (gboolean      good,
-             const char   *what,
-             const GError *error)
-{
-  if (good)
-    return;
-
-  g_printerr ("bench: %s: %s\n", what, error != NULL ? error->message : g_strerror (errno));
-  exit (1);
-}
-
-static int
-bench_remove_cb (const char        *path,
-                 const struct stat *info,
-                 int                kind,
-                 struct FTW        *place)
-{
-  return remove (path);
-}
-
-/* What a program made itself, below a directory of its own. */
-void
-bench_remove (const char *path)
-{
-  bench_check (nftw (path, bench_remove_cb, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0, path, NULL);
-}
 
 /* ---- What it is compared to --------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
 
 #include <sandbox-glib.h>
 
+#include "bench-time.h"
+
 #include <sys/types.h>
 
 /* How the backend under test makes room for a command. */
@@ -17,12 +19,7 @@ typedef enum
 
 typedef struct _BenchBare BenchBare;
 
-double          bench_now (void); /* in microseconds */
-void            bench_check (gboolean      good,
-                             const char   *what,
-                             const GError *error);
 void            bench_wait (pid_t pid);
-void            bench_remove (const char *path);
 double          bench_spawn_true (void);
 SandboxBackend *bench_new_backend (BenchMode   mode,
                                    const char *state);

@@ -6,17 +6,13 @@
  * nothing is deleted before the end: a file system that has just freed much is slow for everybody after.
  */
 
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <gio/gio.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench-time.h"
 #include "sandbox-file-set-private.h"
 #include "sandbox-store-session-private.h"
 
@@ -41,24 +37,6 @@ typedef struct
   double      bar;   /* what the ratio must not exceed */
   GArray     *times;
 } BenchRow;
-
-static void
-bench_check (gboolean      good,
-             const char   *what,
-             const GError *error)
-{
-  if (good)
-    return;
-
-  g_printerr ("bench-store: %s: %s\n", what, error != NULL ? error->message : g_strerror (errno));
-  exit (1);
-}
-
-static double
-bench_now (void)
-{
-  return (double) g_get_monotonic_time ();
-}
 
 /* Files of many sizes, none like another, as in a project. */
 static void
@@ -193,29 +171,12 @@ static BenchRow rows[] = {
   { "create-1000", "cp-a-1000", bench_create, 4, 1.3 },
 };
 
-static int
-bench_compare (gconstpointer a,
-               gconstpointer b)
-{
-  double left = *(const double *) a;
-  double right = *(const double *) b;
-
-  return (left > right) - (left < right);
-}
-
-static double
-bench_percentile (const BenchRow *row,
-                  guint           percent)
-{
-  return g_array_index (row->times, double, (row->times->len - 1) * percent / 100);
-}
-
 static double
 bench_ratio (const BenchRow *row)
 {
   for (guint i = 0; i < G_N_ELEMENTS (rows) && row->baseline != NULL; i++)
     if (strcmp (rows[i].name, row->baseline) == 0)
-      return bench_percentile (row, 50) / bench_percentile (&rows[i], 50);
+      return bench_percentile (row->times, 50) / bench_percentile (rows[i].times, 50);
 
   return 0;
 }
@@ -244,10 +205,10 @@ bench_print (gboolean json,
         printf ("null, ");
       if (json)
         {
-          printf ("\"p50_us\": %.1f, \"p95_us\": %.1f}", bench_percentile (row, 50), bench_percentile (row, 95));
+          printf ("\"p50_us\": %.1f, \"p95_us\": %.1f}", bench_percentile (row->times, 50), bench_percentile (row->times, 95));
           continue;
         }
-      printf ("%-22s %10.1f %10.1f", row->name, bench_percentile (row, 50), bench_percentile (row, 95));
+      printf ("%-22s %10.1f %10.1f", row->name, bench_percentile (row->times, 50), bench_percentile (row->times, 95));
       if (ratio > 0)
         printf (" %8.3f  %s, at most %.2f: %s", ratio, row->baseline, row->bar, kept ? "kept" : "MISSED");
       printf ("\n");
@@ -256,15 +217,6 @@ bench_print (gboolean json,
     printf ("\n]\n");
 
   return n_missed;
-}
-
-static int
-bench_remove_cb (const char        *path,
-                 const struct stat *info,
-                 int                kind,
-                 struct FTW        *place)
-{
-  return remove (path);
 }
 
 int
@@ -316,9 +268,9 @@ main (int    argc,
           }
       }
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    g_array_sort (rows[i].times, bench_compare);
+    bench_sort (rows[i].times);
   n_missed = bench_print (json, (guint) rounds);
-  nftw (top, bench_remove_cb, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+  bench_remove (top);
 
   return !json && n_missed > 0 ? 1 : 0;
 }

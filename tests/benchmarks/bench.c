@@ -639,32 +639,13 @@ bench_measure (Bench             *self,
       }
 }
 
-static int
-bench_compare (gconstpointer a,
-               gconstpointer b)
-{
-  double left = *(const double *) a;
-  double right = *(const double *) b;
-
-  return left < right ? -1 : left > right ? 1
-                                          : 0;
-}
-
-/* Of sorted times; 0 without any. */
-static double
-bench_percentile (const BenchRow *row,
-                  guint           percent)
-{
-  return row->times->len > 0 ? g_array_index (row->times, double, (row->times->len - 1) * percent / 100) : 0;
-}
-
 /* The p50 of the row that this one is compared to; 0 without one. */
 static double
 bench_baseline (const BenchRow *row)
 {
   for (guint i = 0; i < G_N_ELEMENTS (rows) && row->baseline != NULL; i++)
     if (strcmp (rows[i].name, row->baseline) == 0)
-      return bench_percentile (&rows[i], 50);
+      return bench_percentile (rows[i].times, 50);
 
   return 0;
 }
@@ -674,13 +655,13 @@ bench_ratio (const BenchRow *row)
 {
   double baseline = bench_baseline (row);
 
-  return baseline > 0 ? bench_percentile (row, 50) / baseline : 0;
+  return baseline > 0 ? bench_percentile (row->times, 50) / baseline : 0;
 }
 
 static gboolean
 bench_is_kept (const BenchRow *row)
 {
-  return row->bar <= 0 || bench_percentile (row, 50) <= row->bar * bench_baseline (row) + row->slack;
+  return row->bar <= 0 || bench_percentile (row->times, 50) <= row->bar * bench_baseline (row) + row->slack;
 }
 
 /* What was measured beside a row that it is compared to, and took too long. */
@@ -712,7 +693,7 @@ bench_print_json (Bench             *self,
         printf ("%s\n  {\"name\": \"%s\", \"baseline\": \"%s\", \"ratio\": %.3f", separator, row->name, row->baseline, ratio);
       else
         printf ("%s\n  {\"name\": \"%s\", \"baseline\": null, \"ratio\": null", separator, row->name);
-      printf (", \"p50_us\": %.1f, \"p95_us\": %.1f}", bench_percentile (row, 50), bench_percentile (row, 95));
+      printf (", \"p50_us\": %.1f, \"p95_us\": %.1f}", bench_percentile (row->times, 50), bench_percentile (row->times, 95));
       separator = ",";
     }
   printf ("\n]\n");
@@ -732,7 +713,7 @@ bench_print_table (Bench             *self,
 
       if (!bench_is_wanted (self, row, names))
         continue;
-      printf ("%-24s %10.1f %10.1f", row->name, bench_percentile (row, 50), bench_percentile (row, 95));
+      printf ("%-24s %10.1f %10.1f", row->name, bench_percentile (row->times, 50), bench_percentile (row->times, 95));
       if (ratio > 0)
         printf (" %8.3f  %s", ratio, row->baseline);
       if (ratio > 0 && row->bar > 0)
@@ -795,7 +776,7 @@ main (int    argc,
   bench_measure (&self, (const char *const *) remaining, (guint) rounds);
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    g_array_sort (rows[i].times, bench_compare);
+    bench_sort (rows[i].times);
   if (json)
     bench_print_json (&self, (const char *const *) remaining);
   else
