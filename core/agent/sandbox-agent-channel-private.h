@@ -22,7 +22,7 @@ gboolean sandbox_agent_channel_has_slots (SandboxAgentChannel *self);
 SandboxAgentChannel *sandbox_agent_channel_arm (SandboxAgentChannel *self,
                                                 GError             **error);
 
-/* Whether the end of the sandbox, or of the slot, has come already. */
+/* Whether its end has come already; that of its sandbox comes before that of a slot. */
 gboolean sandbox_agent_channel_is_dead (SandboxAgentChannel *self);
 
 /* Sends what the sandbox is prepared with. Once, first; a slot has been prepared already. */

@@ -642,9 +642,9 @@ sandbox_agent_channel_arm (SandboxAgentChannel *self,
 gboolean
 sandbox_agent_channel_is_dead (SandboxAgentChannel *self)
 {
-  struct pollfd poll_fd = { self->socket_fd, 0, 0 };
+  struct pollfd polls[] = { { self->socket_fd, 0, 0 }, { self->sandbox != NULL ? self->sandbox->socket_fd : -1, 0, 0 } };
 
-  return poll (&poll_fd, 1, 0) != 0;
+  return poll (polls, G_N_ELEMENTS (polls), 0) != 0;
 }
 
 gboolean
