@@ -752,6 +752,8 @@ sandbox_agent_driver_class_init (SandboxAgentDriverClass *klass)
    * once. Channels need %SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS then, but for those with
    * [method@Sandbox.AgentDriver.get_channel_limits]. Else each command has a sandbox for itself.
    *
+   * A command that is proven not to have run, as its slot or that sandbox was killed, is tried again in another one.
+   *
    * The default is %FALSE.
    *
    * Since: 1.0

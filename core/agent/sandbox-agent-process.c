@@ -310,7 +310,8 @@ sandbox_agent_process_heard (gpointer            user,
     }
 }
 
-/* By the word of the kernel: what of EXEC is in a socket that ends is told to its sender. An agent that never said HELLO read nothing. */
+/* The kernel tells who has sent EXEC when the other end closed with it unread, and an agent that never said HELLO never came
+ * to read it. All that is certain otherwise is that nobody knows. */
 static gboolean
 sandbox_agent_process_may_have_run (SandboxAgentProcess *self)
 {
