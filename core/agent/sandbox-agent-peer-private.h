@@ -65,6 +65,10 @@ void sandbox_agent_peer_end (SandboxAgentPeer *self);
 /* Ends it, and waits. Once it is ready, from any thread. */
 void sandbox_agent_peer_kill (SandboxAgentPeer *self);
 
+/* Ends what is ready and has no launcher, and does not wait: it has been said that nothing but process 1 is left. What
+ * remains to be told is told from within. */
+void sandbox_agent_peer_finish (SandboxAgentPeer *self);
+
 /* Whether it has said HELLO: without, there was no process 1 that could read anything. */
 gboolean sandbox_agent_peer_said_hello (SandboxAgentPeer *self);
 

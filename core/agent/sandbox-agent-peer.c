@@ -153,6 +153,17 @@ sandbox_agent_peer_end (SandboxAgentPeer *self)
   sandbox_agent_peer_kill (self);
 }
 
+/* Process 1 is not trusted either: whatever it has not told of goes with it. */
+void
+sandbox_agent_peer_finish (SandboxAgentPeer *self)
+{
+  if (self->phase != PHASE_READY || !self->launcher_ended)
+    return;
+
+  sandbox_agent_peer_kill (self);
+  sandbox_agent_peer_over (self);
+}
+
 void
 sandbox_agent_peer_fail (SandboxAgentPeer *self,
                          GError           *error)

@@ -282,6 +282,9 @@ sandbox_agent_process_take_exited (SandboxAgentProcess      *self,
   sandbox_agent_process_tell_limits (self, exited);
   sandbox_process_set_exited (SANDBOX_PROCESS (self), exited->wait_status,
                               exited->user_us, exited->system_us, exited->peak_memory);
+  /* The last process of a slot is process 1, which takes some time to end: it unmounts. */
+  if ((exited->flags & SANDBOX_AGENT_EXITED_ALONE) != 0)
+    sandbox_agent_peer_finish (self->peer);
 
   return FALSE;
 }

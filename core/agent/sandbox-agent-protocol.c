@@ -351,7 +351,7 @@ read_exited (Reader             *reader,
   exited->system_us = reader_get (reader, 8);
   exited->peak_memory = reader_get (reader, 8);
   exited->wall_us = reader_get (reader, 8);
-  return (exited->flags & ~(uint32_t) SANDBOX_AGENT_EXITED_DEADLINE) == 0;
+  return (exited->flags & ~(uint32_t) (SANDBOX_AGENT_EXITED_DEADLINE | SANDBOX_AGENT_EXITED_ALONE)) == 0;
 }
 
 /* --- packets --- */

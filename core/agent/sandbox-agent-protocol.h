@@ -138,6 +138,7 @@ typedef enum
 typedef enum
 {
   SANDBOX_AGENT_EXITED_DEADLINE = 1 << 0, /* killed by the agent's own timer */
+  SANDBOX_AGENT_EXITED_ALONE = 1 << 1,    /* the kernel says that process 1 has no child left, of whatever kind */
 } SandboxAgentExitedFlags;
 
 /* What commands may do at a path and below, beside what the mounts allow. */

@@ -27,6 +27,9 @@
 #include <unistd.h>
 
 #define WARM_UP_ROUNDS 10
+/* What one row leaves to be done (namespaces to take down, slots to make) is not to fall on the next one. How much of it
+ * there is, is what the throughput of bench-scale shows. */
+#define SETTLE_US 10000
 #define FILE_CALLS_PER_ROUND 10
 #define FILE_SIZE 1024
 #define LIST_ENTRIES 10000
@@ -629,6 +632,7 @@ bench_measure (Bench             *self,
 
         if (!bench_is_wanted (self, row, names))
           continue;
+        g_usleep (SETTLE_US);
         for (guint call = 0; call < row->calls; call++)
           {
             double time = row->func (self);

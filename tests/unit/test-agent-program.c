@@ -627,7 +627,7 @@ assert_ended (Fixture    *fixture,
   g_assert_cmpuint (sandbox->failed.step, ==, 0);
   g_assert_true (sandbox->exited);
   g_assert_cmpint (sandbox->end.wait_status, ==, wait_status);
-  g_assert_cmpuint (sandbox->end.flags, ==, 0);
+  g_assert_cmpuint (sandbox->end.flags & SANDBOX_AGENT_EXITED_DEADLINE, ==, 0);
 }
 
 static void
@@ -1374,7 +1374,7 @@ test_deadline (Fixture      *fixture,
 
       g_assert_true (sandbox->exited);
       g_assert_cmpint (sandbox->end.wait_status, ==, SIGKILL);
-      g_assert_cmpuint (sandbox->end.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
+      g_assert_true ((sandbox->end.flags & SANDBOX_AGENT_EXITED_DEADLINE) != 0);
       g_assert_cmpuint (sandbox->end.wall_us, >=, 300000);
       g_assert_cmpuint (sandbox->end.wall_us, <, 10000000);
     }
@@ -1382,7 +1382,7 @@ test_deadline (Fixture      *fixture,
     g_autoptr (Sandbox) sandbox = run (fixture, &(Options){ .script = "kill -KILL $$", .deadline_us = 20000000 });
 
     g_assert_cmpint (sandbox->end.wait_status, ==, SIGKILL);
-    g_assert_cmpuint (sandbox->end.flags, ==, 0);
+    g_assert_cmpuint (sandbox->end.flags, ==, SANDBOX_AGENT_EXITED_ALONE);
   }
 }
 
@@ -1396,7 +1396,7 @@ test_deadline_of_silent_host (Fixture      *fixture,
   sandbox_serve (sandbox, &sandbox->hello);
   g_assert_true (is_readable (sandbox->pidfd, PATIENCE_MS));
   sandbox_finish (sandbox);
-  g_assert_cmpuint (sandbox->end.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
+  g_assert_true ((sandbox->end.flags & SANDBOX_AGENT_EXITED_DEADLINE) != 0);
 }
 
 static void
@@ -1409,6 +1409,36 @@ test_leftovers (Fixture      *fixture,
   assert_ended (fixture, "(setsid sh -c 'trap \"\" TERM HUP; sleep 2; echo late >late; sleep 1000' &) ; sleep 1000 & exit 7", 7 << 8);
   g_usleep (2500000);
   g_assert_cmpint (fstatat (fixture->workspace_fd, "late", &found, 0), ==, -1);
+}
+
+static void
+test_alone (Fixture      *fixture,
+            gconstpointer unused)
+{
+  /* The last three: a child of process 1 from the beginning, one that ends without SIGCHLD, one that is stopped */
+  static const char *const left[] = {
+    "setsid sleep 1000 >/dev/null 2>&1 &",
+    "(sleep 1000 & sleep 1000 &) >/dev/null 2>&1",
+    "exec python3 -c 'import ctypes, os\nif ctypes.CDLL (None).syscall (" G_STRINGIFY (SYS_clone) ", 0x8000, 0, 0, 0, 0) == 0: os.execlp (\"sleep\", \"sleep\", \"1000\")' >/dev/null 2>&1",
+    "exec python3 -c 'import ctypes, os\nif ctypes.CDLL (None).syscall (" G_STRINGIFY (SYS_clone) ", 0, 0, 0, 0, 0) == 0: os.closerange (0, 9); ctypes.CDLL (None).pause ()' >/dev/null 2>&1",
+    "sh -c 'kill -STOP $$' >/dev/null 2>&1 & sleep 0.1",
+  };
+
+  g_test_summary ("An agent says that nothing is left when nothing is left, and not when anything is");
+  for (guint i = 0; i < 20; i++)
+    {
+      g_autoptr (Sandbox) sandbox = run (fixture, &(Options){ .script = i % 2 == 0 ? "exit 3" : "(true &); sleep 0.05; exit 3" });
+
+      g_assert_cmpint (WEXITSTATUS (sandbox->end.wait_status), ==, 3);
+      g_assert_cmpuint (sandbox->end.flags, ==, SANDBOX_AGENT_EXITED_ALONE);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (left); i++)
+    {
+      g_autoptr (Sandbox) sandbox = run (fixture, &(Options){ .script = left[i] });
+
+      g_assert_true (sandbox->exited);
+      g_assert_cmpuint (sandbox->end.flags, ==, 0);
+    }
 }
 
 static void
@@ -2150,7 +2180,7 @@ test_slot_ends (Fixture      *fixture,
   g_assert_cmpint (WEXITSTATUS (signaled->end.wait_status), ==, 3);
   late = slot_run (session, &(Options){ .script = "sleep 1000 & wait", .deadline_us = 100000 });
   g_assert_true (late->exited);
-  g_assert_cmpuint (late->end.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
+  g_assert_true ((late->end.flags & SANDBOX_AGENT_EXITED_DEADLINE) != 0);
   lost = slot_run (session, &(Options){ .script = "true", .cwd = "none" });
   g_assert_cmpuint (lost->failed.step, ==, SANDBOX_AGENT_STEP_CHDIR);
   g_assert_cmpint (lost->failed.error, ==, ENOENT);
@@ -2494,6 +2524,7 @@ main (int    argc,
   ADD ("deadline", test_deadline);
   ADD ("deadline-of-silent-host", test_deadline_of_silent_host);
   ADD ("leftovers", test_leftovers);
+  ADD ("alone", test_alone);
   ADD ("end-of-socket", test_end_of_socket);
   ADD ("early-end-of-socket", test_early_end_of_socket);
   ADD ("bye", test_bye);

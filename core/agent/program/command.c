@@ -266,6 +266,7 @@ agent_command_prepare (AgentCommand *self)
 {
   int report[2];
 
+  agent_touch ((void *) &command_report, sizeof command_report);
   agent_touch (command_strings, 4096);
   agent_touch (command_stack + sizeof command_stack - 8192, 8192);
   if (pipe2 (report, O_CLOEXEC) < 0)
