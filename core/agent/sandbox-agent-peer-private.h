@@ -35,6 +35,9 @@ SandboxAgentPeer *sandbox_agent_peer_new (SandboxAgentChannel         *channel,
                                           gpointer                     user,
                                           GDestroyNotify               notify);
 
+/* Listens from now on, and counts the time. */
+void sandbox_agent_peer_watch (SandboxAgentPeer *self);
+
 /* The last one may be dropped by any thread. */
 SandboxAgentPeer *sandbox_agent_peer_ref (SandboxAgentPeer *self);
 void              sandbox_agent_peer_unref (SandboxAgentPeer *self);

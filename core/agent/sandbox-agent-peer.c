@@ -392,13 +392,17 @@ sandbox_agent_peer_new (SandboxAgentChannel         *channel,
   self->notify = notify;
   self->init_fd = -1;
 
-  self->socket_watch = sandbox_worker_watch_fd (sandbox_agent_channel_get_socket (channel), sandbox_agent_peer_heard_cb,
+  return self;
+}
+
+void
+sandbox_agent_peer_watch (SandboxAgentPeer *self)
+{
+  self->socket_watch = sandbox_worker_watch_fd (sandbox_agent_channel_get_socket (self->channel), sandbox_agent_peer_heard_cb,
                                                 sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
-  self->launcher_ended = !sandbox_agent_channel_watch_launcher (channel, sandbox_agent_peer_launcher_ended_cb,
+  self->launcher_ended = !sandbox_agent_channel_watch_launcher (self->channel, sandbox_agent_peer_launcher_ended_cb,
                                                                 sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
   self->limit = sandbox_agent_peer_attach_timeout (self, START_LIMIT_MS, sandbox_agent_peer_start_limit_cb);
-
-  return self;
 }
 
 gboolean

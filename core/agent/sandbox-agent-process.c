@@ -430,54 +430,56 @@ sandbox_agent_process_abort (SandboxAgentProcess *self)
   sandbox_worker_invoke (sandbox_agent_process_abort_cb, g_object_ref (self), g_object_unref);
 }
 
-/* The command's three descriptors; the host's ends become its streams. */
+/* The command's three descriptors, and the other ends of those that are pipes. What is open is closed by the caller. */
 static gboolean
-sandbox_agent_process_open_streams (SandboxAgentProcess *self,
-                                    int                  fds[3],
-                                    GError             **error)
+sandbox_agent_process_open_pipes (SandboxAgentProcess *self,
+                                  int                  guest[3],
+                                  int                  host[3],
+                                  GError             **error)
 {
-  GBytes *input = sandbox_command_get_stdin (self->command);
+  const gboolean has_pipe = sandbox_command_wants_stdin_pipe (self->command);
+  GBytes        *input = sandbox_command_get_stdin (self->command);
+  gboolean       good = TRUE;
+
+  if (!has_pipe)
+    {
+      guest[0] = input != NULL && g_bytes_get_size (input) > 0
+                     ? sandbox_fd_new_sealed ("stdin", g_bytes_get_data (input, NULL), g_bytes_get_size (input))
+                     : open ("/dev/null", O_RDONLY | O_CLOEXEC);
+      good = guest[0] >= 0;
+    }
+  for (guint i = has_pipe ? 0 : 1; i < 3 && good; i++)
+    {
+      int ends[2] = { -1, -1 };
+
+      good = pipe2 (ends, O_CLOEXEC) == 0;
+      guest[i] = ends[i == 0 ? 0 : 1];
+      host[i] = ends[i == 0 ? 1 : 0];
+      good = good && sandbox_agent_channel_own_fd (self->channel, guest[i]);
+    }
+  if (!good)
+    sandbox_set_error_from_errno (error, errno, "Cannot open the streams of the command");
+
+  return good;
+}
+
+/* The host's ends become the streams of the process. */
+static void
+sandbox_agent_process_take_pipes (SandboxAgentProcess *self,
+                                  int                  host[3])
+{
   g_autoptr (GOutputStream) input_stream = NULL;
   g_autoptr (GInputStream) output_stream = NULL;
   g_autoptr (GInputStream) error_stream = NULL;
-  int pipes[3][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 
-  if (sandbox_command_wants_stdin_pipe (self->command))
-    {
-      if (pipe2 (pipes[0], O_CLOEXEC) == 0)
-        {
-          fds[0] = pipes[0][0];
-          input_stream = sandbox_pipe_stream_new_take_fd (pipes[0][1]);
-          g_unix_set_fd_nonblocking (pipes[0][1], TRUE, NULL);
-        }
-    }
-  else if (input != NULL && g_bytes_get_size (input) > 0)
-    fds[0] = sandbox_fd_new_sealed ("stdin", g_bytes_get_data (input, NULL), g_bytes_get_size (input));
-  else
-    fds[0] = open ("/dev/null", O_RDONLY | O_CLOEXEC);
-
-  for (guint i = 1; i < 3 && fds[i - 1] >= 0; i++)
-    if (pipe2 (pipes[i], O_CLOEXEC) == 0)
-      fds[i] = pipes[i][1];
-
-  if (pipes[1][0] >= 0)
-    output_stream = g_unix_input_stream_new (pipes[1][0], TRUE);
-  if (pipes[2][0] >= 0)
-    error_stream = g_unix_input_stream_new (pipes[2][0], TRUE);
-  if (fds[2] < 0 ||
-      (pipes[0][0] >= 0 && !sandbox_agent_channel_own_fd (self->channel, pipes[0][0])) ||
-      !sandbox_agent_channel_own_fd (self->channel, pipes[1][1]) ||
-      !sandbox_agent_channel_own_fd (self->channel, pipes[2][1]))
-    {
-      sandbox_set_error_from_errno (error, errno, "Cannot open the streams of the command");
-      return FALSE;
-    }
-
-  g_unix_set_fd_nonblocking (pipes[1][0], TRUE, NULL);
-  g_unix_set_fd_nonblocking (pipes[2][0], TRUE, NULL);
+  for (guint i = 0; i < 3; i++)
+    if (host[i] >= 0)
+      g_unix_set_fd_nonblocking (host[i], TRUE, NULL);
+  if (host[0] >= 0)
+    input_stream = sandbox_pipe_stream_new_take_fd (g_steal_fd (&host[0]));
+  output_stream = g_unix_input_stream_new (g_steal_fd (&host[1]), TRUE);
+  error_stream = g_unix_input_stream_new (g_steal_fd (&host[2]), TRUE);
   sandbox_process_set_streams (SANDBOX_PROCESS (self), input_stream, output_stream, error_stream);
-
-  return TRUE;
 }
 
 static void
@@ -517,6 +519,7 @@ sandbox_agent_process_fill_limits (SandboxAgentProcess *self,
 static gboolean
 sandbox_agent_process_send_exec (SandboxAgentProcess *self,
                                  const char *const   *environment,
+                                 int                  host[3],
                                  GError             **error)
 {
   const char *const *argv = sandbox_command_get_argv (self->command);
@@ -539,7 +542,7 @@ sandbox_agent_process_send_exec (SandboxAgentProcess *self,
   packet.exec.strings = strings;
   sandbox_agent_process_fill_limits (self, &packet.exec);
 
-  if (sandbox_agent_process_open_streams (self, packet.fds, error))
+  if (sandbox_agent_process_open_pipes (self, packet.fds, host, error))
     {
       if (size > SANDBOX_AGENT_INLINE_MAX)
         {
@@ -571,6 +574,7 @@ sandbox_agent_process_start (SandboxAgentChannel  *channel,
                              GDestroyNotify        again_notify)
 {
   g_autoptr (SandboxAgentProcess) self = g_object_new (SANDBOX_TYPE_AGENT_PROCESS, NULL);
+  int     host[3] = { -1, -1, -1 };
   GError *error = NULL;
 
   self->channel = g_object_ref (channel);
@@ -583,9 +587,15 @@ sandbox_agent_process_start (SandboxAgentChannel  *channel,
   self->again_notify = again_notify;
 
   self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_process_funcs, g_object_ref (self), sandbox_agent_process_release);
-  if (!sandbox_agent_channel_send_setup (channel, &error) ||
-      !sandbox_agent_process_send_exec (self, environment, &error))
+  /* First of all: everything else is done while the agent is at it. */
+  if (sandbox_agent_channel_send_setup (channel, &error) &&
+      sandbox_agent_process_send_exec (self, environment, host, &error))
+    sandbox_agent_process_take_pipes (self, host);
+  sandbox_agent_peer_watch (self->peer);
+  if (error != NULL)
     sandbox_agent_peer_fail (self->peer, error);
+  for (guint i = 0; i < G_N_ELEMENTS (host); i++)
+    sandbox_clear_fd (&host[i]);
 
   return g_steal_pointer (&self);
 }

@@ -20,6 +20,7 @@ struct _SandboxAgentSlots
 
   GQueue   armed;  /* of SandboxAgentChannel */
   guint    n_live; /* taken and not released */
+  GSource *refill;
   GSource *rest;
   gboolean was_killed;
 };
@@ -154,7 +155,9 @@ sandbox_agent_slots_new (SandboxAgentChannel           *channel,
   self->notify = notify;
   g_queue_init (&self->armed);
   self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_slots_funcs, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  if (!sandbox_agent_channel_send_setup (channel, &error))
+  sandbox_agent_channel_send_setup (channel, &error);
+  sandbox_agent_peer_watch (self->peer);
+  if (error != NULL)
     sandbox_agent_peer_fail (self->peer, error);
 
   return self;
@@ -232,10 +235,14 @@ sandbox_agent_slots_count_others (SandboxAgentSlots *self)
   return 1 + self->manner.n_armed + self->n_live - 1;
 }
 
-static void
-sandbox_agent_slots_refill (SandboxAgentSlots *self)
+/* When the worker has nothing else to do: the answer to who has just released a slot comes first. */
+static gboolean
+sandbox_agent_slots_refill_cb (gpointer user_data)
 {
-  while (g_queue_get_length (&self->armed) < self->manner.n_armed)
+  SandboxAgentSlots *self = user_data;
+
+  g_clear_pointer (&self->refill, g_source_unref);
+  while (sandbox_agent_peer_is_ready (self->peer) && g_queue_get_length (&self->armed) < self->manner.n_armed)
     {
       g_autoptr (GError) error = NULL;
       SandboxAgentChannel *slot = sandbox_agent_slots_arm (self, &error);
@@ -243,10 +250,12 @@ sandbox_agent_slots_refill (SandboxAgentSlots *self)
       if (slot == NULL)
         {
           g_debug ("No slot is armed: %s", error != NULL ? error->message : "the sandbox has ended");
-          return;
+          break;
         }
       g_queue_push_tail (&self->armed, slot);
     }
+
+  return G_SOURCE_REMOVE;
 }
 
 static gboolean
@@ -269,8 +278,13 @@ sandbox_agent_slots_release (SandboxAgentSlots *self)
   if (!sandbox_agent_peer_is_ready (self->peer))
     return;
 
-  sandbox_agent_slots_refill (self);
-  if (self->n_live > 0 || self->manner.idle_ms == 0 || self->rest != NULL || !sandbox_agent_peer_is_ready (self->peer))
+  if (self->refill == NULL && self->manner.n_armed > 0)
+    {
+      self->refill = g_idle_source_new ();
+      g_source_set_callback (self->refill, sandbox_agent_slots_refill_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+      g_source_attach (self->refill, sandbox_get_worker_context ());
+    }
+  if (self->n_live > 0 || self->manner.idle_ms == 0 || self->rest != NULL)
     return;
 
   self->rest = g_timeout_source_new (self->manner.idle_ms);
