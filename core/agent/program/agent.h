@@ -132,8 +132,8 @@ void agent_check (int    argc,
                   char **argv) __attribute__ ((noreturn));
 
 /* init.c: process 1 of one command, from HELLO on; SETUP is done */
-void agent_init_command (const AgentSession *session,
-                         int                 socket_fd) __attribute__ ((noreturn));
+void agent_init_command (AgentSession *session,
+                         int           socket_fd) __attribute__ ((noreturn));
 
 /* session.c: carries out SETUP; false with @failed filled in */
 bool agent_session_prepare (AgentSession             *self,

@@ -45,7 +45,7 @@ typedef struct
   InitPhase     phase;
   int           socket_fd;
   struct pollfd polls[N_POLLS];
-  AgentSession  session;
+  AgentSession *session;
   char         *packet; /* where the next one is received */
   AgentCommand  command;
   uint64_t      deadline_us;
@@ -112,7 +112,7 @@ init_setup (Init               *self,
   const bool         slots = (packet->setup.flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
   SandboxAgentFailed failed = { 0 };
 
-  if (!agent_session_prepare (&self->session, packet, &failed))
+  if (!agent_session_prepare (self->session, packet, &failed))
     init_fail (self, &failed);
   /* With one command only, nothing below needs a capability any more, and the command inherits their absence. */
   if (!agent_drop_privileges (slots ? AGENT_CAP_SYS_ADMIN : -1))
@@ -120,7 +120,7 @@ init_setup (Init               *self,
   if (slots)
     {
       close (self->polls[POLL_DEADLINE].fd);
-      agent_slots (&self->session, self->socket_fd, self->polls[POLL_CHILDREN].fd);
+      agent_slots (self->session, self->socket_fd, self->polls[POLL_CHILDREN].fd);
     }
   if (!agent_command_prepare (&self->command))
     init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
@@ -134,7 +134,7 @@ init_exec (Init               *self,
 {
   SandboxAgentFailed failed = { 0 };
 
-  if (!agent_command_start (&self->command, &self->session, packet, &failed))
+  if (!agent_command_start (&self->command, self->session, packet, &failed))
     init_fail (self, &failed);
   sandbox_agent_packet_close_fds (packet);
   self->deadline_us = packet->exec.deadline_us;
@@ -307,12 +307,12 @@ init_watch (Init *self,
 
 /* From here on only what every filter allows: a slot is held by its own already. */
 void
-agent_init_command (const AgentSession *session,
-                    int                 socket_fd)
+agent_init_command (AgentSession *session,
+                    int           socket_fd)
 {
   static Init self;
 
-  self.session = *session;
+  self.session = session;
   self.packet = init_packet;
   self.phase = INIT_EXPECTS_EXEC;
   agent_touch (init_packet, 8192);
@@ -327,16 +327,15 @@ void
 agent_init (int    argc,
             char **argv)
 {
-  static Init self;
-  long        socket_fd;
+  static AgentSession session = { .workspace_fd = -1, .ruleset_fd = -1 };
+  static Init         self = { .session = &session };
+  long                socket_fd;
 
   if (argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd) ||
       !agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
       prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
       !agent_close_descriptors ((int) socket_fd))
     _exit (AGENT_EXIT_FAILURE);
-  self.session.workspace_fd = -1;
-  self.session.ruleset_fd = -1;
   self.packet = init_other_packet;
   init_watch (&self, (int) socket_fd);
   init_hello (&self);
