@@ -418,11 +418,11 @@ test_reports (void)
   g_assert_cmpint (back.failed.error, ==, EPERM);
   g_assert_cmpuint (back.failed.detail, ==, 7);
 
-  packet = (SandboxAgentPacket){ .type = SANDBOX_AGENT_EXITED, .exited = { 0x0300, SANDBOX_AGENT_EXITED_DEADLINE, 1, G_MAXUINT64, 1 << 20, 77 } };
+  packet = (SandboxAgentPacket){ .type = SANDBOX_AGENT_EXITED, .exited = { 0x0300, SANDBOX_AGENT_EXITED_DEADLINE | SANDBOX_AGENT_EXITED_ALONE, 1, G_MAXUINT64, 1 << 20, 77 } };
   length = sandbox_agent_encode (&packet, buffer, sizeof buffer);
   g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_AGENT, buffer, length, 0, &back));
   g_assert_cmpint (back.exited.wait_status, ==, 0x0300);
-  g_assert_cmpuint (back.exited.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE);
+  g_assert_cmpuint (back.exited.flags, ==, SANDBOX_AGENT_EXITED_DEADLINE | SANDBOX_AGENT_EXITED_ALONE);
   g_assert_cmpuint (back.exited.user_us, ==, 1);
   g_assert_cmpuint (back.exited.system_us, ==, G_MAXUINT64);
   g_assert_cmpuint (back.exited.peak_memory, ==, 1 << 20);
@@ -714,7 +714,7 @@ test_bad_small_packets (void)
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
   packet.failed.error = -1;
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
-  packet = (SandboxAgentPacket){ .type = SANDBOX_AGENT_EXITED, .exited = { .flags = 2 } };
+  packet = (SandboxAgentPacket){ .type = SANDBOX_AGENT_EXITED, .exited = { .flags = 4 } };
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
   packet = (SandboxAgentPacket){ .type = 99 };
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), ==, 0);
