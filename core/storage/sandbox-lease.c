@@ -15,6 +15,7 @@
 
 #define FIRST_PAUSE_US 1000
 #define LONGEST_PAUSE_US 50000
+#define ORPHAN_LIMIT_MS 1000
 
 struct _SandboxLease
 {
@@ -191,6 +192,15 @@ sandbox_lease_owner_lives (const SandboxLeaseRecord *record,
   return errno != ESRCH && (kill (record->pid, 0) == 0 || errno == EPERM);
 }
 
+/* Whether it is known that nobody can have the lock by right. */
+static gboolean
+sandbox_lease_owner_is_dead (const SandboxLeaseRecord *record,
+                             const SandboxLeaseRecord *own)
+{
+  return record->pid != 0 && record->pid != own->pid && strcmp (record->boot, own->boot) == 0 &&
+         record->pid_namespace == own->pid_namespace && !sandbox_lease_owner_lives (record, own);
+}
+
 /* Waits until no sandbox of an earlier owner is left. */
 static gboolean
 sandbox_lease_wait_alive (int                   directory,
@@ -244,20 +254,33 @@ sandbox_lease_wait_alive (int                   directory,
 
 /* Takes over the open and watched descriptor of @self, or leaves it. */
 static gboolean
-sandbox_lease_lock_first (SandboxLease *self,
-                          GError      **error)
+sandbox_lease_lock_first (SandboxLease         *self,
+                          SandboxContainedCheck check,
+                          gpointer              data,
+                          GError              **error)
 {
+  const gint64       end = g_get_monotonic_time () + ORPHAN_LIMIT_MS * G_TIME_SPAN_MILLISECOND;
   SandboxLeaseRecord record = { "" };
+  gulong             pause = FIRST_PAUSE_US;
+  gboolean           is_known = FALSE;
   int                errsv;
 
-  if (sandbox_lease_lock (self->fd, F_WRLCK))
-    return TRUE;
+  while (!sandbox_lease_lock (self->fd, F_WRLCK))
+    {
+      errsv = errno;
+      if (errsv != EAGAIN)
+        return sandbox_lease_fail_lock (errsv, SANDBOX_LEASE_FILE, error);
 
-  errsv = errno;
-  if (errsv == EAGAIN)
-    return sandbox_lease_fail_busy (sandbox_lease_read (self->fd, &record) ? &record : NULL, error);
+      /* The lock of a dead owner is held by a child in the moment after its fork, before it has given it up. */
+      is_known = sandbox_lease_read (self->fd, &record);
+      if (!is_known || !sandbox_lease_owner_is_dead (&record, &self->record) || g_get_monotonic_time () >= end ||
+          (check != NULL && check (data) != 0))
+        return sandbox_lease_fail_busy (is_known ? &record : NULL, error);
+      g_usleep (pause);
+      pause = MIN (2 * pause, LONGEST_PAUSE_US);
+    }
 
-  return sandbox_lease_fail_lock (errsv, SANDBOX_LEASE_FILE, error);
+  return TRUE;
 }
 
 static SandboxLease *
@@ -337,7 +360,7 @@ sandbox_lease_new (int      directory,
   sandbox_fork_close (&alive);
   if (done &&
       sandbox_lease_create_file (directory, SANDBOX_LEASE_FILE, &self->fd, error) &&
-      sandbox_lease_lock_first (self, error) &&
+      sandbox_lease_lock_first (self, NULL, NULL, error) &&
       sandbox_lease_remember (self, error))
     return self;
   sandbox_lease_drop (self);
@@ -376,7 +399,7 @@ sandbox_lease_take (int                   directory,
   if (self == NULL)
     return NULL;
   if (sandbox_lease_open (directory, SANDBOX_LEASE_FILE, O_RDWR, &self->fd, &st, error) &&
-      sandbox_lease_lock_first (self, error) &&
+      sandbox_lease_lock_first (self, check, data, error) &&
       sandbox_lease_look (self, error) &&
       sandbox_lease_wait_alive (directory, check, data, error) &&
       sandbox_lease_remember (self, error))

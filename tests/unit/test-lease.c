@@ -438,6 +438,57 @@ idle (Fixture *fixture,
   tell (ready, TRUE);
 }
 
+static gpointer
+unlock_later (gpointer data)
+{
+  g_usleep (100000);
+  sandbox_lease_lock (GPOINTER_TO_INT (data), F_UNLCK);
+
+  return NULL;
+}
+
+static void
+test_orphan (Fixture      *fixture,
+             gconstpointer unused)
+{
+  SandboxLeaseRecord record = { "" };
+  char               text[SANDBOX_LEASE_RECORD_BYTES + 1];
+  GThread           *thread = NULL;
+  gint64             before = 0;
+  pid_t              dead = fork ();
+  int                fd = openat (fixture->directory, SANDBOX_LEASE_FILE, O_RDWR | O_CLOEXEC);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("The lock of a dead owner is waited for, since a child may have it for a moment after its fork; not for long, and not that of a living one");
+  if (dead == 0)
+    _exit (0);
+  g_assert_cmpint (waitpid (dead, NULL, 0), ==, dead);
+  fixture_assert_free (fixture);
+  g_assert_true (sandbox_lease_record_fill (&record, &error));
+  g_assert_no_error (error);
+  record.pid = dead;
+  sandbox_lease_record_format (&record, text);
+  fixture_write (fixture, SANDBOX_LEASE_FILE, text, SANDBOX_LEASE_RECORD_BYTES);
+
+  g_assert_true (sandbox_lease_lock (fd, F_WRLCK));
+  before = g_get_monotonic_time ();
+  fixture_assert_refused (fixture, SANDBOX_ERROR_BUSY, NULL);
+  g_assert_cmpint (g_get_monotonic_time () - before, >, 900000);
+  thread = g_thread_new ("unlock", unlock_later, GINT_TO_POINTER (fd));
+  fixture_assert_free (fixture);
+  g_thread_join (thread);
+
+  record.pid = getppid ();
+  g_assert_true (sandbox_proc_get_start (record.pid, &record.start));
+  sandbox_lease_record_format (&record, text);
+  fixture_write (fixture, SANDBOX_LEASE_FILE, text, SANDBOX_LEASE_RECORD_BYTES);
+  g_assert_true (sandbox_lease_lock (fd, F_WRLCK));
+  before = g_get_monotonic_time ();
+  fixture_assert_refused (fixture, SANDBOX_ERROR_BUSY, NULL);
+  g_assert_cmpint (g_get_monotonic_time () - before, <, 500000);
+  close (fd);
+}
+
 static void
 test_records (Fixture      *fixture,
               gconstpointer unused)
@@ -814,6 +865,7 @@ main (int    argc,
   ADD ("forked", test_forked);
   ADD ("forked-frees", test_forked_frees);
   ADD ("executed", test_executed);
+  ADD ("orphan", test_orphan);
   ADD ("records", test_records);
   ADD ("record-form", test_record_form);
   ADD ("damaged", test_damaged);
