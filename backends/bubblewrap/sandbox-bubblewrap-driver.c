@@ -2,10 +2,15 @@
 
 #include "sandbox-bubblewrap-driver.h"
 
+#include "sandbox-bubblewrap-fd.h"
 #include "sandbox-bubblewrap-plan.h"
 #include "sandbox-bubblewrap-restrictions.h"
 
 #include <string.h>
+
+/* How long a sandbox waits for files of the last one, and how often it looks. */
+#define VIEW_LIMIT_US (10 * G_USEC_PER_SEC)
+#define VIEW_LOOK_MS 2
 
 struct _SandboxBubblewrapDriver
 {
@@ -15,6 +20,7 @@ struct _SandboxBubblewrapDriver
   SandboxProfile     *profile;
   SandboxRestrictions required;
   gboolean            is_root;     /* commands are */
+  gboolean            has_overlay; /* the workspace is one */
   char              **protections; /* what of the workspace commands must not change, as paths that a driver gets */
 
   GMutex                   lock;   /* guards what follows */
@@ -45,6 +51,8 @@ typedef struct
   gboolean                 is_shared;
   SandboxControlGroup     *control_group; /* nullable, like the limits that the sandbox has a group in it for */
   SandboxLimits           *limits;
+  SandboxWorkspace        *overlay; /* nullable */
+  gint64                   end;     /* of the wait for the last view of it; monotonic */
 } SandboxBubblewrapStart;
 
 static void
@@ -56,6 +64,7 @@ sandbox_bubblewrap_start_free (gpointer data)
   g_object_unref (start->request);
   g_clear_object (&start->control_group);
   g_clear_object (&start->limits);
+  g_clear_object (&start->overlay);
   g_free (start);
 }
 
@@ -74,6 +83,16 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
       return G_SOURCE_REMOVE;
     }
 
+  if (start->overlay != NULL && !sandbox_workspace_drop_view (start->overlay))
+    {
+      if (g_get_monotonic_time () < start->end)
+        return G_SOURCE_CONTINUE;
+      g_set_error_literal (&error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
+                           "The workspace is an overlay, which cannot be mounted anew as long as files of it are open on the host: close the streams");
+      sandbox_request_return_error (start->request, error);
+      return G_SOURCE_REMOVE;
+    }
+
   if (start->limits == NULL || (group = sandbox_agent_group_new (start->control_group, start->limits, &error)) != NULL)
     channel = sandbox_bubblewrap_launch_start (start->launch,
                                                &(SandboxBubblewrapStartManner){ start->share_network, start->slots, start->is_shared, group },
@@ -82,6 +101,25 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
     sandbox_request_return_object (start->request, G_OBJECT (channel));
   else
     sandbox_request_return_error (start->request, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Two overlays over the same files at once would spoil them. */
+static gboolean
+sandbox_bubblewrap_driver_begin_cb (gpointer user_data)
+{
+  g_autoptr (GSource) source = NULL;
+
+  if (sandbox_bubblewrap_driver_start_cb (user_data) == G_SOURCE_REMOVE)
+    {
+      sandbox_bubblewrap_start_free (user_data);
+      return G_SOURCE_REMOVE;
+    }
+
+  source = g_timeout_source_new (VIEW_LOOK_MS);
+  g_source_set_callback (source, sandbox_bubblewrap_driver_start_cb, user_data, sandbox_bubblewrap_start_free);
+  g_source_attach (source, sandbox_get_worker_context ());
 
   return G_SOURCE_REMOVE;
 }
@@ -128,10 +166,31 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
       sandbox_bubblewrap_start_free (start);
       return FALSE;
     }
+  if (self->has_overlay)
+    start->overlay = g_object_ref (self->workspace);
+  start->end = g_get_monotonic_time () + VIEW_LIMIT_US;
   g_main_context_invoke_full (sandbox_get_worker_context (), G_PRIORITY_DEFAULT,
-                              sandbox_bubblewrap_driver_start_cb, start, sandbox_bubblewrap_start_free);
+                              sandbox_bubblewrap_driver_begin_cb, start, NULL);
 
   return TRUE;
+}
+
+/* Of an overlay, which is where the host reads and writes files too. */
+static void
+sandbox_bubblewrap_driver_take_view (SandboxAgentDriver *driver,
+                                     int                 fd)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  g_auto (SandboxBubblewrapFd) view_fd = fd;
+
+  if (!self->has_overlay)
+    return;
+
+  g_mutex_lock (&self->lock);
+  if (view_fd >= 0 && (self->launch == NULL || !sandbox_bubblewrap_launch_is_view (self->launch, view_fd)))
+    sandbox_bubblewrap_fd_clear (&view_fd);
+  g_mutex_unlock (&self->lock);
+  sandbox_workspace_take_view (self->workspace, g_steal_fd (&view_fd));
 }
 
 /* Of the limits of a command, what holds for every user but root. */
@@ -148,6 +207,16 @@ sandbox_bubblewrap_driver_spawn (SandboxDriver  *driver,
     {
       g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
                            "The limit “processes” cannot be enforced with the “identity” host: the kernel counts no processes of root");
+      return FALSE;
+    }
+
+  /* Such a command has a sandbox of its own. */
+  if (self->has_overlay && !sandbox_agent_driver_check_limits (limits, NULL, NULL))
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                   "The limit “%s” cannot be had in a session whose workspace is an overlay: create it with the workspace mode copy",
+                   sandbox_limits_get_memory_bytes (limits) > 0 ? "memory-bytes" : sandbox_limits_get_tasks (limits) > 0 ? "tasks"
+                                                                                                                         : "cpu-percent");
       return FALSE;
     }
 
@@ -378,6 +447,7 @@ sandbox_bubblewrap_driver_class_init (SandboxBubblewrapDriverClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = sandbox_bubblewrap_driver_finalize;
   SANDBOX_AGENT_DRIVER_CLASS (klass)->open_channel = sandbox_bubblewrap_driver_open_channel;
+  SANDBOX_AGENT_DRIVER_CLASS (klass)->take_view = sandbox_bubblewrap_driver_take_view;
 }
 
 static void
@@ -462,6 +532,7 @@ sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch      *launch,
                        NULL);
   self->launch = sandbox_bubblewrap_launch_ref (launch);
   self->is_root = sandbox_bubblewrap_launch_is_root (launch);
+  self->has_overlay = sandbox_bubblewrap_launch_has_overlay (launch);
   self->workspace = g_object_ref (workspace);
   self->profile = g_object_ref (profile);
   self->protections = sandbox_bubblewrap_driver_list_protections (profile);

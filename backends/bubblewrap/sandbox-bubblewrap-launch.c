@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 struct _SandboxBubblewrapLaunch
@@ -108,6 +110,55 @@ sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self)
       return FALSE;
 
   return !self->set_user_id && !self->sources->seal_proc;
+}
+
+gboolean
+sandbox_bubblewrap_launch_has_overlay (SandboxBubblewrapLaunch *self)
+{
+  return self->has_overlay;
+}
+
+gboolean
+sandbox_bubblewrap_launch_is_view (SandboxBubblewrapLaunch *self,
+                                   int                      fd)
+{
+  const guint   uid = self->identity->uid != G_MAXUINT ? self->identity->uid : geteuid ();
+  struct statfs system;
+  struct stat   info;
+
+  return fstatfs (fd, &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC && fstat (fd, &info) == 0 && S_ISDIR (info.st_mode) &&
+         info.st_uid == uid;
+}
+
+gboolean
+sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile *profile,
+                                                 GError        **error)
+{
+  GListModel *mounts = sandbox_profile_get_mounts (profile);
+  const char *workspace = sandbox_profile_get_workspace_target (profile);
+  const char *why = NULL;
+
+  if (sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST && geteuid () == 0)
+    why = "commands are root";
+  else if (sandbox_profile_get_launcher_uid (profile) != -1)
+    why = "the profile has a launcher";
+  else if (sandbox_profile_get_workspace_read_only (profile))
+    why = "the workspace is read-only";
+  for (guint i = 0; why == NULL && i < g_list_model_get_n_items (mounts); i++)
+    {
+      g_autoptr (SandboxMount) mount = g_list_model_get_item (mounts, i);
+      const char *target = sandbox_mount_get_target (mount);
+
+      if (sandbox_bubblewrap_plan_is_protection (mount) || sandbox_bubblewrap_plan_is_within (target, workspace))
+        why = "the profile has mounts in the workspace, or protects a part of it";
+      /* What bwrap binds for the agent would be made in there, on the host. */
+      else if (sandbox_bubblewrap_plan_is_within (SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER, target))
+        why = "the profile has a mount over /run";
+    }
+  if (why != NULL)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "%s", why);
+
+  return why == NULL;
 }
 
 gboolean
@@ -513,10 +564,8 @@ sandbox_bubblewrap_launch_new (const char                    *executable,
       self->workspace_inode = info.st_ino;
     }
 
-  /* What the host writes belongs to whom the files belong: on disk, or in an overlay that shows them as the commands'. */
-  if (self->has_overlay && self->identity->uid != G_MAXUINT)
-    sandbox_workspace_set_owner (workspace, self->identity->uid, self->identity->gid);
-  else if (geteuid () == 0)
+  /* What the host writes belongs to whom the files on disk belong. */
+  if (!self->has_overlay && geteuid () == 0)
     {
       sandbox_workspace_get_owner (workspace, &owner, &group);
       sandbox_workspace_set_owner (workspace, owner, group);

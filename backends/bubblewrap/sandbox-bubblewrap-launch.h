@@ -61,6 +61,17 @@ int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
  * read-only, as that is made by bwrap, and not where something of the workspace is protected. */
 gboolean sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self);
 
+/* Whether the workspace is an overlay: then only one sandbox at a time, with slots. */
+gboolean sandbox_bubblewrap_launch_has_overlay (SandboxBubblewrapLaunch *self);
+
+/* Whether this is where the overlay is mounted: the host works there with the rights of whom it belongs to. */
+gboolean sandbox_bubblewrap_launch_is_view (SandboxBubblewrapLaunch *self,
+                                            int                      fd);
+
+/* Whether the profile leaves a workspace that is an overlay alone. NOT_SUPPORTED. */
+gboolean sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile *profile,
+                                                          GError        **error);
+
 /* Whether bwrap is given something by descriptor. */
 gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);
 

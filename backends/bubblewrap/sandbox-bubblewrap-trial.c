@@ -190,7 +190,7 @@ sandbox_bubblewrap_trial_fall_back (SandboxBubblewrapTrial *trial)
 
   /* Where sandboxes cannot be in each other, each command has one by bwrap. */
   manner->bind = SANDBOX_BUBBLEWRAP_BIND_BY_FD;
-  if (trial->slots.nested && trial->wanted.isolation != SANDBOX_ISOLATION_SHARED)
+  if (trial->slots.nested && trial->wanted.isolation != SANDBOX_ISOLATION_SHARED && !sandbox_bubblewrap_launch_has_overlay (trial->launch))
     {
       trial->slots.nested = FALSE;
       return TRUE;
@@ -358,6 +358,13 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
     {
       sandbox_bubblewrap_trial_end (trial, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
                                                                 "The isolation “shared” needs a sandbox of the session, which cannot be had with this profile and backend"));
+      return;
+    }
+
+  if (!trial->slots.nested && sandbox_bubblewrap_launch_has_overlay (trial->launch))
+    {
+      sandbox_bubblewrap_trial_end (trial, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                                                                "A workspace that is an overlay needs a sandbox of the session, which cannot be had with this profile and backend"));
       return;
     }
 

@@ -9,6 +9,7 @@
 #include "sandbox-enums.h"
 #include "sandbox-environment-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-request-private.h"
@@ -569,6 +570,13 @@ sandbox_agent_driver_real_open_channel (SandboxAgentDriver *self,
 }
 
 static void
+sandbox_agent_driver_real_take_view (SandboxAgentDriver *self,
+                                     int                 fd)
+{
+  sandbox_close_fd (fd);
+}
+
+static void
 sandbox_agent_driver_get_property (GObject    *object,
                                    guint       prop_id,
                                    GValue     *value,
@@ -711,6 +719,7 @@ sandbox_agent_driver_class_init (SandboxAgentDriverClass *klass)
   object_class->constructed = sandbox_agent_driver_constructed;
   object_class->finalize = sandbox_agent_driver_finalize;
   klass->open_channel = sandbox_agent_driver_real_open_channel;
+  klass->take_view = sandbox_agent_driver_real_take_view;
 
   /**
    * SandboxAgentDriver:environment: (getter get_environment)

@@ -31,6 +31,7 @@ G_DECLARE_DERIVABLE_TYPE (SandboxAgentDriver, sandbox_agent_driver, SANDBOX, AGE
  * SandboxAgentDriverClass:
  * @parent_class: the parent
  * @open_channel: opens a way to an agent
+ * @take_view: is told where the workspace of a session is mounted
  *
  * What a driver over agents adds to [class@Sandbox.AgentDriver].
  *
@@ -56,8 +57,24 @@ struct _SandboxAgentDriverClass
                             SandboxRequest     *request,
                             GError            **error);
 
+  /**
+   * SandboxAgentDriverClass::take_view: (skip)
+   * @self: a driver
+   * @fd: a descriptor of the workspace directory as the commands see it, opened with `O_PATH`, which is taken over; -1 when
+   *   no sandbox came of it
+   *
+   * A sandbox with slots has been built, and no command has run in it yet; or it could not be. Called on the worker of the
+   * library.
+   *
+   * The descriptor keeps what is mounted there, also beyond the end of the sandbox. Without this function it is closed.
+   *
+   * Since: 1.0
+   */
+  void (*take_view) (SandboxAgentDriver *self,
+                     int                 fd);
+
   /*< private >*/
-  gpointer _reserved[8];
+  gpointer _reserved[7];
 };
 
 /**

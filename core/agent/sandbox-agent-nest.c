@@ -4,6 +4,7 @@
 
 #include "sandbox-agent-channel-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker-private.h"
 
@@ -86,6 +87,19 @@ sandbox_agent_nest_unref_cb (gpointer data)
   sandbox_agent_nest_unref (data);
 }
 
+/* Where the workspace is mounted; -1 for nowhere, when nothing came of a sandbox. */
+static void
+sandbox_agent_nest_pass_view (SandboxAgentNest *self,
+                              int               fd)
+{
+  g_autoptr (SandboxAgentDriver) driver = g_weak_ref_get (&self->driver);
+
+  if (driver != NULL)
+    SANDBOX_AGENT_DRIVER_GET_CLASS (driver)->take_view (driver, fd);
+  else
+    sandbox_close_fd (fd);
+}
+
 static GError *
 sandbox_agent_nest_new_stopped (void)
 {
@@ -144,6 +158,7 @@ sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
   if (sandbox_agent_slots_is_ready (slots))
     {
       self->n_killed = 0;
+      sandbox_agent_nest_pass_view (self, sandbox_agent_slots_steal_view (slots));
       sandbox_agent_nest_serve_waiting (self);
       return;
     }
@@ -151,6 +166,7 @@ sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
   if (failure != NULL && (!sandbox_agent_slots_was_killed (slots) || ++self->n_killed > KILLED_MAX))
     {
       self->n_killed = 0;
+      sandbox_agent_nest_pass_view (self, -1);
       sandbox_agent_nest_fail_waiting (self, failure);
     }
   g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
@@ -181,6 +197,7 @@ sandbox_agent_nest_opened_cb (gpointer user_data)
     {
       /* What it was to be has changed meanwhile. */
       g_clear_object (&opening->channel);
+      sandbox_agent_nest_pass_view (self, -1);
       sandbox_agent_nest_open (self);
       return G_SOURCE_REMOVE;
     }
@@ -188,6 +205,7 @@ sandbox_agent_nest_opened_cb (gpointer user_data)
     g_set_error_literal (&opening->error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE, "The driver made a sandbox that has no slots");
   if (opening->error != NULL)
     {
+      sandbox_agent_nest_pass_view (self, -1);
       sandbox_agent_nest_fail_waiting (self, opening->error);
       return G_SOURCE_REMOVE;
     }

@@ -40,6 +40,9 @@ gboolean sandbox_agent_slots_was_killed (SandboxAgentSlots *self);
 /* Looks whether it is dead already, which is heard of later, and ends it then. A slot that dies before its time may be the first sign. */
 void sandbox_agent_slots_look (SandboxAgentSlots *self);
 
+/* A descriptor of the workspace as the commands see it, once ready, and once; else -1. */
+int sandbox_agent_slots_steal_view (SandboxAgentSlots *self);
+
 /* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). NULL without an
  * error: it has come to its end, and another one is needed. */
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,

@@ -5,6 +5,7 @@
 #include "sandbox-agent-channel-private.h"
 #include "sandbox-agent-peer-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
 
 struct _SandboxAgentSlots
@@ -23,6 +24,7 @@ struct _SandboxAgentSlots
   GSource *refill;
   GSource *rest;
   gboolean was_killed;
+  int      view_fd;
 };
 
 SandboxAgentSlots *
@@ -40,6 +42,7 @@ sandbox_agent_slots_unref (SandboxAgentSlots *self)
     return;
 
   g_clear_pointer (&self->peer, sandbox_agent_peer_unref);
+  sandbox_clear_fd (&self->view_fd);
   g_clear_object (&self->channel);
   g_free (self);
 }
@@ -78,7 +81,10 @@ sandbox_agent_slots_heard (gpointer            user,
     {
     case SANDBOX_AGENT_READY:
       if (sandbox_agent_peer_set_ready (self->peer))
-        self->func (self, self->data);
+        {
+          self->view_fd = g_steal_fd (&packet->fds[0]);
+          self->func (self, self->data);
+        }
       else
         sandbox_agent_slots_end (self);
       break;
@@ -153,6 +159,7 @@ sandbox_agent_slots_new (SandboxAgentChannel           *channel,
   self->func = func;
   self->data = data;
   self->notify = notify;
+  self->view_fd = -1;
   g_queue_init (&self->armed);
   self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_slots_funcs, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
   sandbox_agent_channel_send_setup (channel, &error);
@@ -204,6 +211,12 @@ sandbox_agent_slots_arm (SandboxAgentSlots *self,
     g_propagate_error (error, g_steal_pointer (&reason));
 
   return NULL;
+}
+
+int
+sandbox_agent_slots_steal_view (SandboxAgentSlots *self)
+{
+  return g_steal_fd (&self->view_fd);
 }
 
 SandboxAgentChannel *

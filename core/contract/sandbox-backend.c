@@ -94,15 +94,22 @@ sandbox_backend_real_get_storage (SandboxBackend *self,
 }
 
 static gboolean
-sandbox_backend_real_try_overlay (SandboxBackend *self,
-                                  int             lower_fd,
-                                  int             base_fd,
-                                  GError        **error)
+sandbox_backend_real_try_overlay (SandboxBackend   *self,
+                                  SandboxWorkspace *workspace,
+                                  GError          **error)
 {
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
                "%s mounts no overlays", G_OBJECT_TYPE_NAME (self));
 
   return FALSE;
+}
+
+static gboolean
+sandbox_backend_real_check_overlay (SandboxBackend       *self,
+                                    SandboxCreateOptions *options,
+                                    GError              **error)
+{
+  return TRUE;
 }
 
 static void
@@ -180,6 +187,7 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
   klass->plan = sandbox_backend_real_plan;
   klass->get_storage = sandbox_backend_real_get_storage;
   klass->try_overlay = sandbox_backend_real_try_overlay;
+  klass->check_overlay = sandbox_backend_real_check_overlay;
 
   /**
    * SandboxBackend:name: (getter get_name)

@@ -30,6 +30,7 @@ G_DECLARE_DERIVABLE_TYPE (SandboxBackend, sandbox_backend, SANDBOX, BACKEND, GOb
  * @plan: tells what would be started
  * @get_storage: tells whether the library keeps the files of sessions for this backend
  * @try_overlay: tries whether its sandboxes can show the files of a template through an overlay
+ * @check_overlay: tells whether a session can have such a workspace
  *
  * What a backend does. See [iface@Sandbox.Driver] for the manner of these functions.
  *
@@ -124,14 +125,14 @@ struct _SandboxBackendClass
   /**
    * SandboxBackendClass::try_overlay: (skip)
    * @self: a backend
-   * @lower_fd: a directory as that of a template
-   * @base_fd: a directory with an empty `upper` and `work`, as that of a session
+   * @workspace: one whose [method@Sandbox.Workspace.dup_layers] gives the like of those of sessions; of the template it has
+   *   a directory `directory` with a file `file`
    * @error: return location for an error
    *
-   * Tries whether sandboxes of this backend can have a workspace that is an overlay, by mounting one of these two.
+   * Tries whether sandboxes of this backend can have a workspace that is an overlay, by mounting this one and changing it.
    *
-   * Then sessions may be made of which [method@Sandbox.Workspace.dup_layers] gives the like. All of them are on one file
-   * system, so one answer is for all. It is called in any thread, and may block.
+   * Then sessions may be made that have one. All of them are on one file system, so one answer is for all. It is called in
+   * any thread, and may block. Nothing of it may be mounted any more when it returns.
    *
    * Without this function the answer is %SANDBOX_ERROR_NOT_SUPPORTED.
    *
@@ -140,13 +141,33 @@ struct _SandboxBackendClass
    *
    * Since: 1.0
    */
-  gboolean (*try_overlay) (SandboxBackend *self,
-                           int             lower_fd,
-                           int             base_fd,
-                           GError        **error);
+  gboolean (*try_overlay) (SandboxBackend   *self,
+                           SandboxWorkspace *workspace,
+                           GError          **error);
+
+  /**
+   * SandboxBackendClass::check_overlay:
+   * @self: a backend
+   * @options: what is wanted; the workspace mode in there is %SANDBOX_WORKSPACE_MODE_OVERLAY or
+   *   %SANDBOX_WORKSPACE_MODE_AUTO
+   * @error: return location for an error
+   *
+   * Finds out whether a session with these options can have a workspace that is an overlay, before one is made. It is called
+   * in any thread, and may block.
+   *
+   * With %SANDBOX_WORKSPACE_MODE_AUTO the session gets files of its own where it is %FALSE, so that is the answer wherever
+   * it could be missed. Without this function the answer is %TRUE.
+   *
+   * Returns: whether it can, or %FALSE with an error: %SANDBOX_ERROR_NOT_SUPPORTED with the reason
+   *
+   * Since: 1.0
+   */
+  gboolean (*check_overlay) (SandboxBackend       *self,
+                             SandboxCreateOptions *options,
+                             GError              **error);
 
   /*< private >*/
-  gpointer _reserved[10];
+  gpointer _reserved[9];
 };
 
 SANDBOX_AVAILABLE_IN_1_0

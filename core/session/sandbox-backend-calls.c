@@ -293,7 +293,7 @@ sandbox_backend_take_kept (SandboxBackend *self,
 
   if (store == NULL)
     return FALSE;
-  create->kept = sandbox_kept_session_new (store, create->options, cancellable, error);
+  create->kept = sandbox_kept_session_new (self, store, create->options, cancellable, error);
   if (create->kept != NULL)
     g_set_object (&create->workspace, sandbox_kept_session_get_workspace (create->kept));
 

@@ -37,7 +37,8 @@ SandboxStore *sandbox_storage_open (SandboxBackend *backend,
 typedef struct _SandboxKeptSession SandboxKeptSession;
 
 /* Makes a new one, or takes the one of the state in @options. May block. */
-SandboxKeptSession *sandbox_kept_session_new (SandboxStore         *store,
+SandboxKeptSession *sandbox_kept_session_new (SandboxBackend       *backend,
+                                              SandboxStore         *store,
                                               SandboxCreateOptions *options,
                                               GCancellable         *cancellable,
                                               GError              **error);

@@ -134,8 +134,12 @@ sandbox_storage_try_overlay_cb (int      lower,
                                 GError **error)
 {
   SandboxBackend *backend = data;
+  g_autoptr (SandboxWorkspace) workspace = NULL;
 
-  return SANDBOX_BACKEND_GET_CLASS (backend)->try_overlay (backend, lower, base, error);
+  /* whose store is there, as it asks */
+  workspace = sandbox_workspace_new_for_layers (lower, base, sandbox_store_get_path (sandbox_storage_get (backend)->store), error);
+
+  return workspace != NULL && SANDBOX_BACKEND_GET_CLASS (backend)->try_overlay (backend, workspace, error);
 }
 
 SandboxStore *
@@ -176,13 +180,19 @@ struct _SandboxKeptSession
   gboolean             is_new;
 };
 
-/* What changes nothing needs no overlay, which cannot be mounted without being changed. */
 static gboolean
-sandbox_kept_session_is_read_only (SandboxCreateOptions *options)
+sandbox_kept_session_check_overlay (SandboxBackend       *backend,
+                                    SandboxCreateOptions *options,
+                                    GError              **error)
 {
   SandboxProfile *profile = sandbox_create_options_get_profile (options);
 
-  return profile != NULL && sandbox_profile_get_workspace_read_only (profile);
+  /* What changes nothing needs no overlay, which cannot be mounted without being changed. */
+  if (profile == NULL || !sandbox_profile_get_workspace_read_only (profile))
+    return SANDBOX_BACKEND_GET_CLASS (backend)->check_overlay (backend, options, error);
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "the profile has a workspace that is read-only");
+
+  return FALSE;
 }
 
 static SandboxStoreSession *
@@ -196,24 +206,27 @@ sandbox_kept_session_make (SandboxStore         *store,
                                     sandbox_create_options_get_labels (options), sandbox_storage_check, cancellable, error);
 }
 
-/* In the mode that is asked for, without one that its profile has no use for. */
+/* In the mode that is asked for, without one that does not go with the rest. */
 static SandboxStoreSession *
-sandbox_kept_session_make_as_asked (SandboxStore         *store,
+sandbox_kept_session_make_as_asked (SandboxBackend       *backend,
+                                    SandboxStore         *store,
                                     SandboxCreateOptions *options,
                                     GCancellable         *cancellable,
                                     GError              **error)
 {
   const SandboxWorkspaceMode mode = sandbox_create_options_get_workspace_mode (options);
   SandboxStoreSession       *session = NULL;
+  g_autoptr (GError) refusal = NULL;
   g_autoptr (GError) failure = NULL;
 
-  if (!sandbox_kept_session_is_read_only (options) || (mode != SANDBOX_WORKSPACE_MODE_AUTO && mode != SANDBOX_WORKSPACE_MODE_OVERLAY))
+  if ((mode != SANDBOX_WORKSPACE_MODE_AUTO && mode != SANDBOX_WORKSPACE_MODE_OVERLAY) ||
+      sandbox_create_options_get_template_key (options) == NULL ||
+      sandbox_kept_session_check_overlay (backend, options, &refusal))
     return sandbox_kept_session_make (store, options, mode, cancellable, error);
 
   if (mode == SANDBOX_WORKSPACE_MODE_OVERLAY)
     {
-      g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                           "The workspace mode overlay cannot be had: the profile has a workspace that is read-only");
+      g_propagate_prefixed_error (error, g_steal_pointer (&refusal), "The workspace mode overlay cannot be had: ");
       return NULL;
     }
   session = sandbox_kept_session_make (store, options, SANDBOX_WORKSPACE_MODE_REFLINK, cancellable, &failure);
@@ -226,7 +239,8 @@ sandbox_kept_session_make_as_asked (SandboxStore         *store,
 }
 
 SandboxKeptSession *
-sandbox_kept_session_new (SandboxStore         *store,
+sandbox_kept_session_new (SandboxBackend       *backend,
+                          SandboxStore         *store,
                           SandboxCreateOptions *options,
                           GCancellable         *cancellable,
                           GError              **error)
@@ -239,7 +253,7 @@ sandbox_kept_session_new (SandboxStore         *store,
   if (state != NULL)
     session = sandbox_store_session_attach (store, state, sandbox_storage_check, cancellable, error);
   else
-    session = sandbox_kept_session_make_as_asked (store, options, cancellable, error);
+    session = sandbox_kept_session_make_as_asked (backend, store, options, cancellable, error);
   if (session == NULL)
     return NULL;
 

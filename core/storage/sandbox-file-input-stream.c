@@ -14,9 +14,10 @@ struct _SandboxFileInputStream
   GInputStream parent_instance;
 
   guint                 generation; /* the position is shared with a forked child, so that may not read */
-  SandboxWorkspaceRoot *root;
+  SandboxWorkspace     *workspace;
+  SandboxWorkspaceRoot *root; /* NULL once it is closed */
   char                 *path;
-  int                   fd;
+  int                   fd; /* not in a forked child, where it would keep an overlay mounted */
 };
 
 static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
@@ -30,7 +31,7 @@ static void
 sandbox_file_input_stream_set_error (SandboxFileInputStream *self,
                                      GError                **error)
 {
-  sandbox_contained_set_error (error, errno, "read", self->root->fd, NULL, self->path);
+  sandbox_contained_set_error (error, errno, "read", self->root != NULL ? self->root->fd : -1, NULL, self->path);
 }
 
 static gssize
@@ -93,7 +94,12 @@ sandbox_file_input_stream_close (GInputStream *stream,
                                  GCancellable *cancellable,
                                  GError      **error)
 {
-  sandbox_clear_fd (&SANDBOX_FILE_INPUT_STREAM (stream)->fd);
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
+
+  sandbox_fork_close (&self->fd);
+  /* In a forked child the workspace may be as somebody left it who is not there. */
+  if (self->root != NULL && !sandbox_fork_is_past (self->generation))
+    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
 
   return TRUE;
 }
@@ -103,8 +109,8 @@ sandbox_file_input_stream_finalize (GObject *object)
 {
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
 
-  sandbox_clear_fd (&self->fd);
-  g_clear_pointer (&self->root, sandbox_workspace_root_unref);
+  sandbox_file_input_stream_close (G_INPUT_STREAM (self), NULL, NULL);
+  g_clear_object (&self->workspace);
   g_free (self->path);
 
   G_OBJECT_CLASS (sandbox_file_input_stream_parent_class)->finalize (object);
@@ -192,7 +198,8 @@ sandbox_file_input_stream_seekable_init (GSeekableIface *iface)
 }
 
 GInputStream *
-sandbox_file_input_stream_new (SandboxWorkspaceRoot *root,
+sandbox_file_input_stream_new (SandboxWorkspace     *workspace,
+                               SandboxWorkspaceRoot *root,
                                const char           *path,
                                GError              **error)
 {
@@ -204,9 +211,13 @@ sandbox_file_input_stream_new (SandboxWorkspaceRoot *root,
     return NULL;
 
   self = g_object_new (SANDBOX_TYPE_FILE_INPUT_STREAM, NULL);
-  self->root = g_atomic_rc_box_acquire (root);
+  self->workspace = g_object_ref (workspace);
+  self->root = sandbox_workspace_hold (workspace, root);
   self->path = g_strdup (path);
+  sandbox_fork_lock ();
   self->fd = g_steal_fd (&fd);
+  sandbox_fork_watch (&self->fd);
+  sandbox_fork_unlock ();
 
   return G_INPUT_STREAM (self);
 }

@@ -22,10 +22,10 @@ struct _SandboxFileOutputStream
 
   guint                 generation;
   SandboxWorkspace     *workspace;
-  SandboxWorkspaceRoot *root; /* of when it was opened */
+  SandboxWorkspaceRoot *root; /* of when it was opened; NULL once the file has come to its end */
   char                 *path;
-  int                   dirfd; /* where the last name of the path stands */
-  int                   fd;    /* -1 once the file has come to its end */
+  int                   dirfd; /* where the last name of the path stands; not in a forked child, where it would keep an overlay mounted */
+  int                   fd;    /* -1 once the file has come to its end, or in a forked child */
   char                  temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
   guint64               size;
   guint64               room;
@@ -100,6 +100,7 @@ sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
   const char            *slash = strrchr (self->path, '/');
   SandboxContainedParent parent = { self->dirfd, -1, slash != NULL ? slash + 1 : self->path };
   guint                  mode = 0;
+  int                    fd = -1;
 
   if (self->room > self->size && ftruncate (self->fd, (off_t) self->size) < 0)
     {
@@ -108,7 +109,10 @@ sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
     }
   if (!sandbox_contained_look_at_target (&parent, self->root->fd, self->path, FALSE, &mode, error))
     return FALSE;
-  if (sandbox_contained_publish (self->dirfd, g_steal_fd (&self->fd), self->temporary, parent.name, mode, FALSE))
+  sandbox_fork_lock ();
+  fd = sandbox_fork_steal (&self->fd);
+  sandbox_fork_unlock ();
+  if (sandbox_contained_publish (self->dirfd, fd, self->temporary, parent.name, mode, FALSE))
     return TRUE;
   sandbox_file_output_stream_set_error (self, error);
 
@@ -126,9 +130,11 @@ sandbox_file_output_stream_end (SandboxFileOutputStream *self,
   g_autoptr (GError) refused = refusal;
   g_autofree char *shown = NULL;
   gboolean         done = FALSE;
+  guint            uid, gid;
 
   /* Without the rights to do it as the owner, the file that was begun stays where it is. */
-  if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+  sandbox_workspace_root_get_owner (self->root, self->workspace, &uid, &gid);
+  if (!sandbox_owner_enter (&owner, uid, gid, error))
     return FALSE;
 
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
@@ -147,9 +153,9 @@ sandbox_file_output_stream_end (SandboxFileOutputStream *self,
   if (self->fd >= 0)
     {
       sandbox_contained_drop_temporary (self->dirfd, self->temporary);
-      sandbox_clear_fd (&self->fd);
+      sandbox_fork_close (&self->fd);
     }
-  sandbox_clear_fd (&self->dirfd);
+  sandbox_fork_close (&self->dirfd);
 
   return done;
 }
@@ -164,7 +170,7 @@ sandbox_file_output_stream_close (GOutputStream *stream,
   GError                  *refusal = NULL;
   gboolean                 done = FALSE;
 
-  if (self->fd < 0)
+  if (self->root == NULL)
     return TRUE;
 
   /* The file that was begun is the parent's to end. */
@@ -172,14 +178,12 @@ sandbox_file_output_stream_close (GOutputStream *stream,
     return FALSE;
 
   /* The files of a session that has been stopped may be somebody else's by now. */
-  root = sandbox_workspace_enter (self->workspace, &refusal);
-  /* Those of an overlay that is mounted anew must not be changed where it was before. */
-  if (root != NULL && root != self->root)
-    g_set_error_literal (&refusal, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                         "The sandbox has been started anew while the file was being written");
+  root = sandbox_workspace_return (self->workspace, self->root, &refusal);
   done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
   if (root != NULL)
     sandbox_workspace_leave (self->workspace, root);
+  if (self->fd < 0 && self->dirfd < 0)
+    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
 
   return done;
 }
@@ -198,9 +202,10 @@ sandbox_file_output_stream_finalize (GObject *object)
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (object);
 
-  sandbox_clear_fd (&self->fd);
-  sandbox_clear_fd (&self->dirfd);
-  g_clear_pointer (&self->root, sandbox_workspace_root_unref);
+  sandbox_fork_close (&self->fd);
+  sandbox_fork_close (&self->dirfd);
+  if (self->root != NULL && !sandbox_fork_is_past (self->generation))
+    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
   g_clear_object (&self->workspace);
   g_free (self->path);
 
@@ -238,7 +243,7 @@ sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
   guint mode = 0;
 
   self->workspace = g_object_ref (workspace);
-  self->root = g_atomic_rc_box_acquire (root);
+  self->root = sandbox_workspace_hold (workspace, root);
   self->path = g_strdup (path);
 
   if (!sandbox_contained_open_parent (&parent, root->fd, self->path, TRUE))
@@ -257,6 +262,10 @@ sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
       sandbox_file_output_stream_set_error (self, error);
       return NULL;
     }
+  sandbox_fork_lock ();
+  sandbox_fork_watch (&self->dirfd);
+  sandbox_fork_watch (&self->fd);
+  sandbox_fork_unlock ();
 
   return G_OUTPUT_STREAM (g_steal_pointer (&self));
 }

@@ -16,7 +16,8 @@ G_DECLARE_FINAL_TYPE (SandboxFileInputStream, sandbox_file_input_stream, SANDBOX
 G_DECLARE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, SANDBOX, FILE_OUTPUT_STREAM, GOutputStream)
 
 /* @path is decoded, and below @root. The caller works as the owner of the workspace. */
-GInputStream *sandbox_file_input_stream_new (SandboxWorkspaceRoot *root,
+GInputStream *sandbox_file_input_stream_new (SandboxWorkspace     *workspace,
+                                             SandboxWorkspaceRoot *root,
                                              const char           *path,
                                              GError              **error);
 

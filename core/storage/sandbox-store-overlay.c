@@ -31,13 +31,19 @@ sandbox_store_try_overlay (SandboxStore          *self,
 {
   g_autoptr (SandboxStoreWork) work = sandbox_store_work_new (self, error);
   g_auto (SandboxFd) lower = -1;
+  g_auto (SandboxFd) directory = -1;
+  g_auto (SandboxFd) file = -1;
   g_auto (SandboxFd) base = -1;
+  guint uid, gid;
 
   if (work == NULL)
     return FALSE;
+  sandbox_store_get_owner (self, &uid, &gid);
   lower = sandbox_store_make_directory (self, sandbox_store_work_get_fd (work), SANDBOX_STORE_TREE);
-  base = lower >= 0 ? sandbox_store_make_directory (self, sandbox_store_work_get_fd (work), SANDBOX_STORE_FILES) : -1;
-  if (base < 0 || !sandbox_store_make_layers (self, base))
+  directory = lower >= 0 ? sandbox_store_make_directory (self, lower, "directory") : -1;
+  file = directory >= 0 ? sandbox_store_make_file (directory, "file", 0644) : -1;
+  base = file >= 0 ? sandbox_store_make_directory (self, sandbox_store_work_get_fd (work), SANDBOX_STORE_FILES) : -1;
+  if (base < 0 || (geteuid () == 0 && fchown (file, uid, gid) < 0) || !sandbox_store_make_layers (self, base))
     {
       sandbox_set_error_from_errno (error, errno, "Cannot make a directory in “%s”", sandbox_store_get_path (self));
       return FALSE;

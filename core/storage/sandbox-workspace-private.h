@@ -10,7 +10,10 @@ G_BEGIN_DECLS
  * place meanwhile. */
 typedef struct
 {
-  int fd; /* O_PATH */
+  int      fd;      /* O_PATH; of a view not in a forked child */
+  gboolean is_view; /* of an overlay that is mounted */
+  guint    uid;     /* of a view: whom its files belong to, who is another one than on disk */
+  guint    gid;
 } SandboxWorkspaceRoot;
 
 struct _SandboxWorkspace
@@ -22,18 +25,28 @@ struct _SandboxWorkspace
   char                 *state_directory; /* NULL for a directory of the host's own */
   guint                 uid;
   guint                 gid;
+  int                   lower; /* of an overlay that is only tried, or -1 */
+  int                   base;
 
   GMutex                lock;    /* guards what follows */
   SandboxWorkspaceRoot *root;    /* where files are read and changed; NULL for an overlay that is mounted nowhere yet */
   SandboxStoreSession  *session; /* whose workspace it is; NULL for none, or once that is given up */
   gboolean              ended;   /* it has been */
-  guint                 n_users; /* what is changing files */
+  gboolean              mounts;  /* the overlay is being mounted: the view comes soon */
+  GCond                 mounted; /* signalled when that has come to an end */
+  guint                 n_users; /* what is changing files, or has one of a view open */
 };
 
 /* The workspace of a session that is kept in the store below @state_directory. Takes the session, but not when it fails. */
 SandboxWorkspace *sandbox_workspace_new_for_session (SandboxStoreSession *session,
                                                      const char          *state_directory,
                                                      GError             **error);
+
+/* For a trial of overlays: one of these two, which stay the caller's, in a store at @state_directory. */
+SandboxWorkspace *sandbox_workspace_new_for_layers (int         lower,
+                                                    int         base,
+                                                    const char *state_directory,
+                                                    GError    **error);
 
 /* Gives the session up, so that somebody else can have it: at once, or when the last change of files that is under way
  * has ended. Whatever comes after is STOPPED. May block. */
@@ -44,14 +57,34 @@ SandboxStoreSession *sandbox_workspace_steal_session (SandboxWorkspace *self);
 
 void sandbox_workspace_root_unref (SandboxWorkspaceRoot *self);
 
+/* Whom the files of @root belong to, and with whose rights they are changed. */
+void sandbox_workspace_root_get_owner (SandboxWorkspaceRoot *root,
+                                       SandboxWorkspace     *workspace,
+                                       guint                *uid,
+                                       guint                *gid);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxWorkspaceRoot, sandbox_workspace_root_unref)
 
 /* Around all work on files: keeps the session until the end, and gives the directory. STOPPED when the session has been
- * given up, UNAVAILABLE for an overlay that is mounted nowhere. */
-SandboxWorkspaceRoot *sandbox_workspace_enter (SandboxWorkspace *self,
-                                               GError          **error);
+ * given up, UNAVAILABLE for an overlay that is mounted nowhere. One that is being mounted is waited for, as long as @check,
+ * which may be NULL, lets it. */
+SandboxWorkspaceRoot *sandbox_workspace_enter (SandboxWorkspace     *self,
+                                               SandboxContainedCheck check,
+                                               gpointer              data,
+                                               GError              **error);
 void                  sandbox_workspace_leave (SandboxWorkspace     *self,
                                                SandboxWorkspaceRoot *root);
+
+/* The same for the end of work that was begun in @root: UNAVAILABLE when the files are elsewhere by now. */
+SandboxWorkspaceRoot *sandbox_workspace_return (SandboxWorkspace     *self,
+                                                SandboxWorkspaceRoot *root,
+                                                GError              **error);
+
+/* For as long as a file of @root is open. One of a view is work under way, which ends before the next mount. */
+SandboxWorkspaceRoot *sandbox_workspace_hold (SandboxWorkspace     *self,
+                                              SandboxWorkspaceRoot *root);
+void                  sandbox_workspace_release (SandboxWorkspace     *self,
+                                                 SandboxWorkspaceRoot *root);
 
 /* One file operation. */
 typedef struct _SandboxWorkspaceJob SandboxWorkspaceJob;

@@ -58,7 +58,7 @@ sandbox_workspace_job_open_read (SandboxWorkspaceJob *self,
                                  gpointer            *answer,
                                  GError             **error)
 {
-  *answer = sandbox_file_input_stream_new (self->root, self->path, error);
+  *answer = sandbox_file_input_stream_new (self->workspace, self->root, self->path, error);
 
   return *answer != NULL;
 }
@@ -94,14 +94,14 @@ sandbox_workspace_job_copy (SandboxWorkspaceJob *self,
     .source = source,
     .target = target,
     .path = self->path,
-    .uid = self->workspace->uid,
-    .gid = self->workspace->gid,
     .check = sandbox_workspace_job_check,
     .progress = sandbox_workspace_job_progress,
     .data = self,
   };
-  gboolean done = sandbox_contained_copy (&copy, error);
+  gboolean done = FALSE;
 
+  sandbox_workspace_root_get_owner (self->root, self->workspace, &copy.uid, &copy.gid);
+  done = sandbox_contained_copy (&copy, error);
   sandbox_workspace_job_progress (&copy.count, self);
   if (copy.count.skipped > 0)
     g_debug ("%" G_GUINT64_FORMAT " entries have been left out of a copy", copy.count.skipped);
@@ -118,9 +118,11 @@ sandbox_workspace_job_open_inside (SandboxWorkspaceJob *self,
 {
   g_auto (SandboxOwner) owner = { FALSE };
   g_autoptr (GError) failure = NULL;
-  int fd;
+  guint uid, gid;
+  int   fd;
 
-  if (!sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+  sandbox_workspace_root_get_owner (self->root, self->workspace, &uid, &gid);
+  if (!sandbox_owner_enter (&owner, uid, gid, error))
     return -1;
   if (make && strcmp (self->path, ".") != 0 &&
       !sandbox_contained_make_directory (self->root->fd, self->path, &failure) &&

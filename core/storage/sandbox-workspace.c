@@ -20,6 +20,10 @@
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
 
+/* How long work on files waits for an overlay that is being mounted, and how often it looks whether it still has to */
+#define MOUNT_LIMIT_US (10 * G_USEC_PER_SEC)
+#define MOUNT_LOOK_US (G_USEC_PER_SEC / 20)
+
 /**
  * SandboxWorkspace:
  *
@@ -59,7 +63,10 @@ sandbox_workspace_root_clear (gpointer data)
 {
   SandboxWorkspaceRoot *self = data;
 
-  sandbox_clear_fd (&self->fd);
+  if (self->is_view)
+    sandbox_fork_close (&self->fd);
+  else
+    sandbox_clear_fd (&self->fd);
 }
 
 void
@@ -72,11 +79,44 @@ sandbox_workspace_root_unref (SandboxWorkspaceRoot *self)
 static SandboxWorkspaceRoot *
 sandbox_workspace_root_new (int fd)
 {
-  SandboxWorkspaceRoot *self = g_atomic_rc_box_new (SandboxWorkspaceRoot);
+  SandboxWorkspaceRoot *self = g_atomic_rc_box_new0 (SandboxWorkspaceRoot);
 
   self->fd = fd;
 
   return self;
+}
+
+/* The same for a view: as long as a forked child had it, the overlay would stay mounted. NULL for a descriptor that is none. */
+static SandboxWorkspaceRoot *
+sandbox_workspace_root_new_view (int fd)
+{
+  SandboxWorkspaceRoot *self = NULL;
+  struct stat           st;
+
+  if (fstat (fd, &st) < 0)
+    {
+      sandbox_close_fd (fd);
+      return NULL;
+    }
+  self = sandbox_workspace_root_new (fd);
+  self->is_view = TRUE;
+  self->uid = st.st_uid;
+  self->gid = st.st_gid;
+  sandbox_fork_lock ();
+  sandbox_fork_watch (&self->fd);
+  sandbox_fork_unlock ();
+
+  return self;
+}
+
+void
+sandbox_workspace_root_get_owner (SandboxWorkspaceRoot *root,
+                                  SandboxWorkspace     *workspace,
+                                  guint                *uid,
+                                  guint                *gid)
+{
+  *uid = root->is_view ? root->uid : workspace->uid;
+  *gid = root->is_view ? root->gid : workspace->gid;
 }
 
 static void
@@ -89,6 +129,9 @@ sandbox_workspace_finalize (GObject *object)
   g_clear_pointer (&self->directory, sandbox_workspace_root_unref);
   g_free (self->path);
   g_free (self->state_directory);
+  sandbox_clear_fd (&self->lower);
+  sandbox_clear_fd (&self->base);
+  g_cond_clear (&self->mounted);
   g_mutex_clear (&self->lock);
 
   G_OBJECT_CLASS (sandbox_workspace_parent_class)->finalize (object);
@@ -103,7 +146,10 @@ sandbox_workspace_class_init (SandboxWorkspaceClass *klass)
 static void
 sandbox_workspace_init (SandboxWorkspace *self)
 {
+  self->lower = -1;
+  self->base = -1;
   g_mutex_init (&self->lock);
+  g_cond_init (&self->mounted);
 }
 
 /* What is in there are no files, and tells of the whole host. */
@@ -217,6 +263,33 @@ sandbox_workspace_new_for_session (SandboxStoreSession *session,
   return g_steal_pointer (&self);
 }
 
+SandboxWorkspace *
+sandbox_workspace_new_for_layers (int         lower,
+                                  int         base,
+                                  const char *state_directory,
+                                  GError    **error)
+{
+  g_autoptr (SandboxWorkspace) self = g_object_new (SANDBOX_TYPE_WORKSPACE, NULL);
+  g_autofree char *link = g_strdup_printf ("/proc/self/fd/%d", base);
+  g_auto (SandboxFd) fd = fcntl (base, F_DUPFD_CLOEXEC, 3);
+  struct stat st;
+
+  self->lower = fcntl (lower, F_DUPFD_CLOEXEC, 3);
+  self->base = fcntl (base, F_DUPFD_CLOEXEC, 3);
+  self->path = g_file_read_link (link, NULL);
+  if (fd < 0 || self->lower < 0 || self->base < 0 || self->path == NULL || fstat (fd, &st) < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot open the directories for an overlay");
+      return NULL;
+    }
+  self->directory = sandbox_workspace_root_new (g_steal_fd (&fd));
+  self->state_directory = g_strdup (state_directory);
+  self->uid = st.st_uid;
+  self->gid = st.st_gid;
+
+  return g_steal_pointer (&self);
+}
+
 /* Locked. */
 static SandboxStoreSession *
 sandbox_workspace_steal_session_locked (SandboxWorkspace *self)
@@ -276,13 +349,28 @@ sandbox_workspace_acquire_root (SandboxWorkspace *self,
   return NULL;
 }
 
+/* Locked, but not while it waits. */
+static void
+sandbox_workspace_wait_for_mount (SandboxWorkspace     *self,
+                                  SandboxContainedCheck check,
+                                  gpointer              data)
+{
+  const gint64 end = g_get_monotonic_time () + MOUNT_LIMIT_US;
+
+  while (self->mounts && !self->ended && (check == NULL || check (data) == 0) && g_get_monotonic_time () < end)
+    g_cond_wait_until (&self->mounted, &self->lock, g_get_monotonic_time () + MOUNT_LOOK_US);
+}
+
 SandboxWorkspaceRoot *
-sandbox_workspace_enter (SandboxWorkspace *self,
-                         GError          **error)
+sandbox_workspace_enter (SandboxWorkspace     *self,
+                         SandboxContainedCheck check,
+                         gpointer              data,
+                         GError              **error)
 {
   SandboxWorkspaceRoot *root = NULL;
 
   g_mutex_lock (&self->lock);
+  sandbox_workspace_wait_for_mount (self, check, data);
   if (self->ended)
     sandbox_workspace_fail_ended (error);
   else
@@ -292,6 +380,53 @@ sandbox_workspace_enter (SandboxWorkspace *self,
   g_mutex_unlock (&self->lock);
 
   return root;
+}
+
+SandboxWorkspaceRoot *
+sandbox_workspace_return (SandboxWorkspace     *self,
+                          SandboxWorkspaceRoot *root,
+                          GError              **error)
+{
+  gboolean done = FALSE;
+
+  /* Where the view has been dropped, it is mounted all the same until whoever holds it lets go. */
+  g_mutex_lock (&self->lock);
+  if (self->ended)
+    sandbox_workspace_fail_ended (error);
+  else if (self->root != NULL && self->root != root)
+    g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                         "The sandbox has been started anew while the file was being written");
+  else
+    done = TRUE;
+  if (done)
+    self->n_users++;
+  g_mutex_unlock (&self->lock);
+
+  return done ? g_atomic_rc_box_acquire (root) : NULL;
+}
+
+SandboxWorkspaceRoot *
+sandbox_workspace_hold (SandboxWorkspace     *self,
+                        SandboxWorkspaceRoot *root)
+{
+  if (root->is_view)
+    {
+      g_mutex_lock (&self->lock);
+      self->n_users++;
+      g_mutex_unlock (&self->lock);
+    }
+
+  return g_atomic_rc_box_acquire (root);
+}
+
+void
+sandbox_workspace_release (SandboxWorkspace     *self,
+                           SandboxWorkspaceRoot *root)
+{
+  if (root->is_view)
+    sandbox_workspace_leave (self, root);
+  else
+    sandbox_workspace_root_unref (root);
 }
 
 void
@@ -441,7 +576,8 @@ sandbox_workspace_get_owner (SandboxWorkspace *self,
  *
  * A host that runs as root does all file work in here with the rights of this owner, and what it
  * makes belongs to it; for user 0 these are all rights. For other hosts it changes nothing: they work
- * as themselves.
+ * as themselves. Nor does it change anything for an overlay, whose files are handled as the owner that they have where
+ * it is mounted.
  *
  * Since: 1.0
  */
@@ -494,6 +630,26 @@ sandbox_workspace_dup_fd (SandboxWorkspace *self,
   return fd;
 }
 
+static gboolean
+sandbox_workspace_dup_tried_layers (SandboxWorkspace *self,
+                                    int              *lower_fd,
+                                    int              *base_fd,
+                                    GError          **error)
+{
+  g_auto (SandboxFd) lower = fcntl (self->lower, F_DUPFD_CLOEXEC, 3);
+  g_auto (SandboxFd) base = fcntl (self->base, F_DUPFD_CLOEXEC, 3);
+
+  if (lower < 0 || base < 0)
+    {
+      sandbox_set_error_from_errno (error, errno, "Cannot duplicate the descriptors of an overlay");
+      return FALSE;
+    }
+  *lower_fd = g_steal_fd (&lower);
+  *base_fd = g_steal_fd (&base);
+
+  return TRUE;
+}
+
 /* Locked. */
 static gboolean
 sandbox_workspace_open_layers (SandboxWorkspace *self,
@@ -503,6 +659,8 @@ sandbox_workspace_open_layers (SandboxWorkspace *self,
 {
   if (self->ended)
     return sandbox_workspace_fail_ended (error);
+  if (self->lower >= 0)
+    return sandbox_workspace_dup_tried_layers (self, lower_fd, base_fd, error);
   if (self->session == NULL || sandbox_store_session_get_mode (self->session) != SANDBOX_WORKSPACE_MODE_OVERLAY)
     return FALSE;
 
@@ -520,10 +678,10 @@ sandbox_workspace_open_layers (SandboxWorkspace *self,
  *
  * The backend mounts it in the sandbox, where nothing may reach either of the two afterwards: the lower one belongs to
  * other sessions too. Then it hands a descriptor of the overlay to [method@Sandbox.Workspace.take_view]. No two of
- * them may be mounted at the same time.
+ * them may be mounted at the same time, so before the next one it calls [method@Sandbox.Workspace.drop_view].
  *
  * Both descriptors are opened with `O_PATH` and closed on exec; the caller closes them. Their files belong to
- * [method@Sandbox.Workspace.get_owner], as it is before it is set.
+ * [method@Sandbox.Workspace.get_owner].
  *
  * Returns: whether it is an overlay; %FALSE without an error when it is a plain directory
  *
@@ -551,12 +709,11 @@ sandbox_workspace_dup_layers (SandboxWorkspace *self,
 /**
  * sandbox_workspace_take_view: (skip)
  * @self: a workspace that is an overlay
- * @fd: a descriptor of the directory where it is mounted, which the workspace takes over
+ * @fd: a descriptor of the directory where it is mounted, which the workspace takes over; -1 when nothing came of the mount
  *
- * Sets where the files of an overlay are read and changed from now on.
+ * Sets where the files of an overlay are read and changed from now on, until [method@Sandbox.Workspace.drop_view].
  *
- * What is under way goes on with the one that was there before, and a file that is being written then does not come
- * to its place.
+ * They are so also when the sandbox has come to its end: the descriptor keeps the overlay mounted.
  *
  * Since: 1.0
  */
@@ -564,16 +721,62 @@ void
 sandbox_workspace_take_view (SandboxWorkspace *self,
                              int               fd)
 {
-  SandboxWorkspaceRoot *old = NULL;
+  SandboxWorkspaceRoot *view = NULL;
 
   g_return_if_fail (SANDBOX_IS_WORKSPACE (self));
-  g_return_if_fail (fd >= 0);
+
+  if (fd >= 0)
+    view = sandbox_workspace_root_new_view (fd);
+  g_mutex_lock (&self->lock);
+  /* The next owner of the session mounts it again. */
+  if (view != NULL && !self->ended)
+    {
+      SandboxWorkspaceRoot *old = self->root;
+
+      self->root = view;
+      view = old;
+    }
+  self->mounts = FALSE;
+  g_cond_broadcast (&self->mounted);
+  g_mutex_unlock (&self->lock);
+  g_clear_pointer (&view, sandbox_workspace_root_unref);
+}
+
+/**
+ * sandbox_workspace_drop_view: (skip)
+ * @self: a workspace that is an overlay
+ *
+ * Gives up the view of an overlay that is going to be mounted anew.
+ *
+ * Work on files that is under way, and files of it that are open, keep the old one mounted; so this is called again until
+ * it is %TRUE. Other work waits for the new one, or until [method@Sandbox.Workspace.take_view] is called with -1. It does
+ * not block.
+ *
+ * Returns: whether the overlay is mounted nowhere any more, as far as this program goes
+ *
+ * Since: 1.0
+ */
+gboolean
+sandbox_workspace_drop_view (SandboxWorkspace *self)
+{
+  SandboxWorkspaceRoot *old = NULL;
+  gboolean              dropped = FALSE;
+
+  g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
 
   g_mutex_lock (&self->lock);
-  old = self->root;
-  self->root = sandbox_workspace_root_new (fd);
+  if (self->root != self->directory)
+    old = g_steal_pointer (&self->root);
+  self->mounts = TRUE;
   g_mutex_unlock (&self->lock);
   g_clear_pointer (&old, sandbox_workspace_root_unref);
+
+  /* Whoever leaves has let go before. */
+  g_mutex_lock (&self->lock);
+  dropped = self->n_users == 0;
+  g_mutex_unlock (&self->lock);
+
+  return dropped;
 }
 
 /**
@@ -659,13 +862,15 @@ sandbox_workspace_job_work_as_owner (SandboxWorkspaceJob *self,
 {
   g_auto (SandboxOwner) owner = { FALSE };
   g_autoptr (GError) failure = NULL;
+  guint uid, gid;
 
   if (sandbox_request_is_cancelled (self->request))
     {
       g_propagate_error (error, sandbox_error_new_cancelled ());
       return FALSE;
     }
-  if (!self->enters_itself && !sandbox_owner_enter (&owner, self->workspace->uid, self->workspace->gid, error))
+  sandbox_workspace_root_get_owner (self->root, self->workspace, &uid, &gid);
+  if (!self->enters_itself && !sandbox_owner_enter (&owner, uid, gid, error))
     return FALSE;
   if (self->run (self, answer, &failure))
     return TRUE;
@@ -686,7 +891,7 @@ sandbox_workspace_job_work (SandboxWorkspaceJob *self,
 {
   gboolean done = FALSE;
 
-  self->root = sandbox_workspace_enter (self->workspace, error);
+  self->root = sandbox_workspace_enter (self->workspace, sandbox_workspace_job_check, self, error);
   if (self->root == NULL)
     return FALSE;
   done = sandbox_workspace_job_work_as_owner (self, answer, error);

@@ -72,6 +72,8 @@ SANDBOX_AVAILABLE_IN_1_0
 void sandbox_workspace_take_view (SandboxWorkspace *self,
                                   int               fd);
 SANDBOX_AVAILABLE_IN_1_0
+gboolean sandbox_workspace_drop_view (SandboxWorkspace *self);
+SANDBOX_AVAILABLE_IN_1_0
 gboolean sandbox_workspace_check (SandboxWorkspace *self,
                                   GError          **error);
 

@@ -26,6 +26,7 @@ typedef struct
 
   /* What it cannot do, and how it refuses; everything else it must do */
   gboolean     needs_workspace;
+  gboolean     keeps; /* sessions of the library's own, over a template */
   gboolean     has_no_sandboxes;
   gboolean     refuses_allow_all;
   gboolean     refuses_allow_list;
@@ -34,6 +35,8 @@ typedef struct
   gboolean     has_no_stdin_pipe;
   gboolean     has_no_trees; /* nor streams to write to, and directories do not move */
   SandboxGrade least_grade;
+
+  SandboxWorkspaceMode mode; /* if it keeps */
 } Driver;
 
 static const Driver *driver;
@@ -44,8 +47,9 @@ typedef struct
   char            *workspace;
   SandboxRegistry *registry;
   SandboxBackend  *backend;
-  SandboxHandle   *handle;
-  SandboxSession  *session;
+  SandboxTemplate *template;
+  SandboxHandle  *handle;
+  SandboxSession *session;
 } Fixture;
 
 /* Either form of a call: call (fixture, sandbox_session_read_bytes, session, &error, path, cancellable) */
@@ -185,10 +189,14 @@ new_backend (SandboxRegistry *registry)
 {
   g_autoptr (GError) error = NULL;
   SandboxBackend *backend = driver->new_backend != NULL ? driver->new_backend ()
-                                                        : sandbox_registry_create_backend (registry, driver->name, NULL, &error);
+                                                        : sandbox_registry_create_backend (registry, driver->keeps ? "bubblewrap" : driver->name, NULL, &error);
 
   g_assert_no_error (error);
   g_assert_nonnull (backend);
+
+  /* Overlays need slots. */
+  if (driver->keeps)
+    g_object_set (backend, "nested", driver->mode == SANDBOX_WORKSPACE_MODE_OVERLAY, NULL);
 
   return backend;
 }
@@ -200,9 +208,30 @@ new_options (Fixture *fixture)
 
   if (driver->needs_workspace)
     sandbox_create_options_set_workspace_path (options, fixture->workspace);
+  if (driver->keeps)
+    {
+      sandbox_create_options_set_template_key (options, sandbox_template_get_key (fixture->template));
+      sandbox_create_options_set_workspace_mode (options, driver->mode);
+    }
   sandbox_create_options_set_max_file_bytes (options, 100000);
 
   return options;
+}
+
+static SandboxTemplate *
+prewarm (SandboxBackend *backend)
+{
+  g_autoptr (SandboxFileSet) files = sandbox_file_set_new ();
+  g_autoptr (GBytes) text = g_bytes_new_static ("text", 4);
+  g_autoptr (GError) error = NULL;
+  SandboxTemplate *template = NULL;
+
+  sandbox_file_set_add (files, "d/f", text);
+  sandbox_file_set_add (files, "file", text);
+  template = sandbox_backend_prewarm (backend, "template", files, NULL, &error);
+  g_assert_no_error (error);
+
+  return template;
 }
 
 static void
@@ -217,12 +246,15 @@ backend_set_up (Fixture      *fixture,
   if (driver->needs_workspace)
     fixture->workspace = g_dir_make_tmp ("conformance-XXXXXX", &error);
   g_assert_no_error (error);
+  if (driver->keeps)
+    fixture->template = prewarm (fixture->backend);
 }
 
 static void
 backend_tear_down (Fixture      *fixture,
                    gconstpointer form)
 {
+  g_clear_object (&fixture->template);
   test_wait (G_OBJECT (fixture->backend)->ref_count == 1);
   g_assert_finalize_object (fixture->backend);
   g_assert_finalize_object (fixture->registry);
@@ -244,6 +276,12 @@ session_set_up (Fixture      *fixture,
   fixture->handle = call (fixture, sandbox_backend_create, fixture->backend, &error, options, NULL);
   g_assert_no_error (error);
   fixture->session = sandbox_handle_get_session (fixture->handle);
+  /* As empty as others, but what was of the template is to be kept away from now on. */
+  if (driver->keeps)
+    {
+      assert_ok (call (fixture, sandbox_session_remove_path, fixture->session, &error, "d", NULL), error);
+      assert_ok (call (fixture, sandbox_session_remove_path, fixture->session, &error, "file", NULL), error);
+    }
 }
 
 static void
@@ -1460,6 +1498,22 @@ static const Driver drivers[] = {
       .name = "bubblewrap",
       .translate = translate_to_posix,
       .needs_workspace = TRUE,
+      .refuses_allow_list = TRUE,
+      .least_grade = SANDBOX_GRADE_FULL,
+  },
+  {
+      .name = "bubblewrap-copy",
+      .translate = translate_to_posix,
+      .keeps = TRUE,
+      .mode = SANDBOX_WORKSPACE_MODE_COPY,
+      .refuses_allow_list = TRUE,
+      .least_grade = SANDBOX_GRADE_FULL,
+  },
+  {
+      .name = "bubblewrap-overlay",
+      .translate = translate_to_posix,
+      .keeps = TRUE,
+      .mode = SANDBOX_WORKSPACE_MODE_OVERLAY,
       .refuses_allow_list = TRUE,
       .least_grade = SANDBOX_GRADE_FULL,
   },

@@ -86,10 +86,9 @@ kept_backend_get_storage (SandboxBackend *backend,
 }
 
 static gboolean
-kept_backend_try_overlay (SandboxBackend *backend,
-                          int             lower_fd,
-                          int             base_fd,
-                          GError        **error)
+kept_backend_try_overlay (SandboxBackend   *backend,
+                          SandboxWorkspace *workspace,
+                          GError          **error)
 {
   KeptBackend *self = (KeptBackend *) backend;
 
@@ -1205,11 +1204,11 @@ test_under_way (Kept         *self,
 
   g_test_summary ("A change of files that is under way when the session is stopped keeps it until its end, and none begins after");
 
-  root = sandbox_workspace_enter (workspace, &error);
+  root = sandbox_workspace_enter (workspace, NULL, NULL, &error);
   g_assert_no_error (error);
-  g_assert_true (sandbox_workspace_enter (workspace, &error) == root);
+  g_assert_true (sandbox_workspace_enter (workspace, NULL, NULL, &error) == root);
   stop (handle);
-  g_assert_null (sandbox_workspace_enter (workspace, &error));
+  g_assert_null (sandbox_workspace_enter (workspace, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
   refuse (self->backend, NULL, state, SANDBOX_ERROR_BUSY);
   sandbox_workspace_leave (workspace, root);
@@ -1220,7 +1219,7 @@ test_under_way (Kept         *self,
   /* A delete does not wait for it: what is written goes with the rest. */
   g_set_object (&workspace, self->kept->workspace);
   g_clear_error (&error);
-  root = sandbox_workspace_enter (workspace, &error);
+  root = sandbox_workspace_enter (workspace, NULL, NULL, &error);
   g_assert_no_error (error);
   stop (next);
   delete (next);

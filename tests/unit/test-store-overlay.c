@@ -489,7 +489,7 @@ test_view (Fixture      *fixture,
   close (lower);
   close (base);
   g_assert_true (sandbox_workspace_check (workspace, &error));
-  g_assert_null (sandbox_workspace_enter (workspace, &error));
+  g_assert_null (sandbox_workspace_enter (workspace, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
   g_clear_error (&error);
   g_assert_cmpint (sandbox_workspace_dup_fd (workspace, &error), ==, -1);
@@ -499,13 +499,13 @@ test_view (Fixture      *fixture,
   n_descriptors = test_count_descriptors ();
   take_view (workspace, first);
   {
-    SandboxWorkspaceRoot *old = sandbox_workspace_enter (workspace, &error);
+    SandboxWorkspaceRoot *old = sandbox_workspace_enter (workspace, NULL, NULL, &error);
     SandboxWorkspaceRoot *new = NULL;
 
     assert_root (old, first);
     take_view (workspace, second);
     assert_root (old, first);
-    new = sandbox_workspace_enter (workspace, &error);
+    new = sandbox_workspace_enter (workspace, NULL, NULL, &error);
     assert_root (new, second);
     sandbox_workspace_leave (workspace, new);
     g_assert_cmpuint (test_count_descriptors (), ==, n_descriptors + 2);
@@ -514,7 +514,7 @@ test_view (Fixture      *fixture,
   }
 
   {
-    SandboxWorkspaceRoot *root = sandbox_workspace_enter (workspace, &error);
+    SandboxWorkspaceRoot *root = sandbox_workspace_enter (workspace, NULL, NULL, &error);
     g_autoptr (GOutputStream) stream = sandbox_file_output_stream_new (workspace, root, "file", &error);
 
     g_assert_no_error (error);
@@ -530,7 +530,7 @@ test_view (Fixture      *fixture,
 
   /* Whoever has the session next mounts it again. */
   sandbox_workspace_give_up (workspace);
-  g_assert_null (sandbox_workspace_enter (workspace, &error));
+  g_assert_null (sandbox_workspace_enter (workspace, NULL, NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
   g_clear_error (&error);
   g_assert_cmpuint (test_count_descriptors (), <, n_descriptors);
