@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* How long a sandbox waits for files of the last one, and how often it looks. */
-#define VIEW_LIMIT_US (10 * G_USEC_PER_SEC)
+#define VIEW_LIMIT_US (5 * G_USEC_PER_SEC)
 #define VIEW_LOOK_MS 2
 
 struct _SandboxBubblewrapDriver
