@@ -22,10 +22,15 @@ G_BEGIN_DECLS
  *
  * In no mode can a session change its template.
  *
- * An overlay is the cheapest for a template of many files, and chosen for more than 20 where the backend can mount one.
+ * An overlay is the cheapest for a template of many files, and chosen for more than 20 where the backend can mount one and
+ * no command can need a sandbox of its own. Who asks for it where commands can have limits that need a control group has
+ * commands with such limits refused.
+ *
  * Programs notice it: a directory of the template cannot be renamed (`EXDEV`, so `mv` copies it), a file that was open for
  * reading when it was first changed still reads as it was, and hard links of the template's files part when they are
- * changed. Its files can be read and changed by the host once the sandbox of the session has been started.
+ * changed. The host notices it too: a stream that it has open on a file holds up a sandbox that has to be started anew,
+ * after a rest or an end; after 5 seconds the command that needs it fails with %SANDBOX_ERROR_BUSY. And as long as the
+ * session is there, its template cannot be deleted.
  *
  * Since: 1.0
  */
