@@ -10,7 +10,7 @@
 #include "sandbox-request-private.h"
 
 /* A driver has its own limit for a start, with a better message; this one is for those that have none. */
-#define START_LIMIT_MS 12000
+#define START_LIMIT_MS 15000
 /* So long a cancelled start may take to prove that nothing runs. */
 #define START_CANCEL_GRACE_MS 3000
 
