@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sessions whose workspace is an overlay over their template, in real sandboxes. */
+#include "../common/test-disk.h"
 #include "../common/test-sandbox.h"
 
+#include <sched.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 
 /* More than are copied when nothing is asked for */
@@ -57,6 +60,16 @@ prewarm (Overlay    *self,
 }
 
 static void
+overlay_open (Overlay *self)
+{
+  self->state = g_build_filename (self->top, "state", NULL);
+  self->registry = sandbox_registry_new ();
+  self->backend = new_backend (self);
+  self->template = prewarm (self, "many", MANY);
+  self->tree = g_build_filename (self->state, "bubblewrap", "templates", sandbox_template_get_key (self->template), "tree", NULL);
+}
+
+static void
 overlay_set_up (Overlay      *self,
                 gconstpointer unused)
 {
@@ -64,11 +77,7 @@ overlay_set_up (Overlay      *self,
 
   self->top = g_dir_make_tmp ("sandbox-overlay-XXXXXX", &error);
   g_assert_no_error (error);
-  self->state = g_build_filename (self->top, "state", NULL);
-  self->registry = sandbox_registry_new ();
-  self->backend = new_backend (self);
-  self->template = prewarm (self, "many", MANY);
-  self->tree = g_build_filename (self->state, "bubblewrap", "templates", sandbox_template_get_key (self->template), "tree", NULL);
+  overlay_open (self);
 }
 
 static void
@@ -593,12 +602,69 @@ test_crash (Overlay      *self,
 
 #define ADD(name, test) g_test_add ("/overlay/" name, Overlay, NULL, overlay_set_up, test, overlay_tear_down)
 
+/* On a disk of its own, below @place, with room for a change of the large file, but not for two. */
+static void G_GNUC_NORETURN
+fill (const char *place)
+{
+  g_autofree char *image = g_build_filename (place, "image", NULL);
+  g_autofree char *disk = g_build_filename (place, "disk", NULL);
+  Overlay          self = { .top = disk };
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (SandboxState) state = NULL;
+  g_autofree char *much = g_strnfill (LARGE, 'x');
+  g_autoptr (GError) error = NULL;
+
+  g_assert_cmpint (unshare (CLONE_NEWNS), ==, 0);
+  g_assert_cmpint (mount ("none", "/", "none", MS_REC | MS_PRIVATE, NULL), ==, 0);
+  g_assert_cmpint (g_mkdir (disk, 0755), ==, 0);
+  g_assert_true (test_disk_mount_ext4 (image, disk, "12m", "512"));
+  g_assert_cmpint (chmod (disk, 0755), ==, 0);
+  overlay_open (&self);
+  handle = create (&self);
+
+  /* nothing of a change that does not find room is seen */
+  assert_sh (handle, "dd if=/dev/zero of=filler bs=4k 2>/dev/null; { echo y >>large; } 2>/dev/null || echo full; cat d/1; stat -c %s large",
+             "full\ntext\n4194304\n");
+  g_assert_false (sandbox_session_write_text (sandbox_handle_get_session (handle), "d/1", much, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+  assert_text (handle, "d/1", "text\n");
+
+  /* nor after a while, by the next owner, and what is removed makes room */
+  state = capture (handle);
+  stop (handle);
+  g_clear_object (&handle);
+  handle = attach (&self, state);
+  assert_sh (handle, "{ echo y >>large; } 2>/dev/null || echo full; rm filler; echo y >>large; tail -c 2 large; stat -c %s large",
+             "full\ny\n4194306\n");
+  stop (handle);
+  assert_template (&self);
+  exit (0);
+}
+
+static void
+test_full (Overlay      *self,
+           gconstpointer unused)
+{
+  g_autofree char *path = g_file_read_link ("/proc/self/exe", NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GSubprocess) child = NULL;
+
+  g_test_summary ("On a full disk a change of what the template has is refused as a whole, and works again when there is room");
+
+  child = g_subprocess_new (G_SUBPROCESS_FLAGS_NONE, &error, path, "--fill", self->top, NULL);
+  g_assert_no_error (error);
+  g_assert_true (g_subprocess_wait_check (child, NULL, &error));
+  g_assert_no_error (error);
+}
+
 int
 main (int    argc,
       char **argv)
 {
   if (argc == 4 && g_str_equal (argv[1], "--work"))
     work (argv[2], argv[3]);
+  if (argc == 3 && g_str_equal (argv[1], "--fill"))
+    fill (argv[2]);
 
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
@@ -611,6 +677,8 @@ main (int    argc,
   ADD ("limits", test_limits);
   ADD ("killed", test_killed);
   ADD ("crash", test_crash);
+  if (geteuid () == 0)
+    ADD ("full", test_full);
 
   return g_test_run ();
 }

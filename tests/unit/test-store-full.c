@@ -4,11 +4,10 @@
  * of its own. */
 
 #include <errno.h>
-#include <linux/loop.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 
+#include "../common/test-disk.h"
 #include "sandbox-store-session-private.h"
 #include "store-fixture.h"
 
@@ -29,48 +28,17 @@ static const Disk tmpfs_files = { .options = "nr_inodes=256,mode=0700", .by_numb
 static const Disk ext4_bytes = { .size = "16m", .inodes = "512" };
 static const Disk ext4_files = { .size = "16m", .inodes = "256", .by_number = TRUE };
 
-/* A free loop device may be taken by somebody else before we have it. */
-static gboolean
-mount_image (const char *image,
-             const char *place)
-{
-  int control = open ("/dev/loop-control", O_RDWR | O_CLOEXEC);
-
-  for (int i = 0; i < 32; i++)
-    {
-      struct loop_config config = { .fd = (guint32) open (image, O_RDWR | O_CLOEXEC), .info.lo_flags = LO_FLAGS_AUTOCLEAR };
-      g_autofree char   *path = g_strdup_printf ("/dev/loop%d", ioctl (control, LOOP_CTL_GET_FREE));
-      int                device = open (path, O_RDWR | O_CLOEXEC);
-      gboolean           ours = device >= 0 && ioctl (device, LOOP_CONFIGURE, &config) == 0;
-      gboolean           mounted = ours && mount (path, place, "ext4", 0, "") == 0;
-
-      close (device);
-      close ((int) config.fd);
-      if (ours)
-        return mounted;
-    }
-
-  return FALSE;
-}
-
 static gboolean
 mount_disk (const Disk *disk,
             const char *top,
             const char *place)
 {
   g_autofree char *image = g_build_filename (top, "image", NULL);
-  const char      *argv[] = { "/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-N", disk->inodes, image, disk->size, NULL };
-  g_autoptr (GError) error = NULL;
-  int status = -1;
 
   if (disk->options != NULL)
     return mount ("tmpfs", place, "tmpfs", 0, disk->options) == 0;
 
-  g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, NULL, &status, &error);
-  g_assert_no_error (error);
-  g_assert_cmpint (status, ==, 0);
-
-  return mount_image (image, place);
+  return test_disk_mount_ext4 (image, place, disk->size, disk->inodes);
 }
 
 /* As the guest does. */
