@@ -2,8 +2,9 @@
 /*
  * bench [--json] [--rounds N] [--heap MIB] [ROW...]
  *
- * Everything is measured in one run, round by round, so that what else the machine does falls on all rows alike: ratios
- * between rows mean something, times on a machine that others use do not.
+ * A row is measured in turns with the one that it is compared to, and with nothing else, so that what else the machine does
+ * falls on both alike and neither finds the processor's caches full of a third: ratios between rows mean something, times on
+ * a machine that others use do not.
  *
  * Whether the size of the host matters is measured in two processes of their own, which differ in nothing but a heap that
  * one of them has filled; they take turns within a round.
@@ -27,7 +28,7 @@
 #include <unistd.h>
 
 #define WARM_UP_ROUNDS 10
-/* What one row leaves to be done (namespaces to take down, slots to make) is not to fall on the next one. How much of it
+/* What one call leaves to be done (namespaces to take down, slots to make) is not to fall on the next one. How much of it
  * there is, is what the throughput of bench-scale shows. */
 #define SETTLE_US 10000
 #define FILE_CALLS_PER_ROUND 10
@@ -50,6 +51,7 @@ typedef struct
   double      bar;   /* what the ratio must not exceed; 0 for none */
   double      slack; /* microseconds that the p50 may have beside that */
   GArray     *times;
+  GArray     *beside; /* those of the baseline, measured in turns with it */
 } BenchRow;
 
 typedef struct
@@ -619,39 +621,84 @@ bench_needs_hosts (const char *const *names)
   return bench_wants (names, "run-true-small-host", "run-true-large-host");
 }
 
+/* What a row is measured in turns with, if that can be had */
+static BenchRow *
+bench_find_baseline (Bench             *self,
+                     const BenchRow    *row,
+                     const char *const *names)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rows) && row->baseline != NULL; i++)
+    if (strcmp (rows[i].name, row->baseline) == 0 && bench_is_wanted (self, &rows[i], names))
+      return &rows[i];
+
+  return NULL;
+}
+
+static gboolean
+bench_is_baseline (Bench             *self,
+                   const BenchRow    *row,
+                   const char *const *names)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (bench_is_wanted (self, &rows[i], names) && bench_find_baseline (self, &rows[i], names) == row)
+      return TRUE;
+
+  return FALSE;
+}
+
+/* To @also as well, which may be NULL */
+static void
+bench_call (Bench    *self,
+            BenchRow *row,
+            GArray   *times,
+            GArray   *also)
+{
+  g_usleep (SETTLE_US);
+  for (guint i = 0; i < row->calls; i++)
+    {
+      const double time = row->func (self);
+
+      if (times != NULL)
+        g_array_append_val (times, time);
+      if (also != NULL)
+        g_array_append_val (also, time);
+    }
+}
+
+static void
+bench_measure_pair (Bench    *self,
+                    BenchRow *row,
+                    BenchRow *baseline, /* nullable */
+                    guint     rounds)
+{
+  for (guint round = 0; round < WARM_UP_ROUNDS + rounds; round++)
+    {
+      const gboolean counts = round >= WARM_UP_ROUNDS;
+
+      if (baseline != NULL)
+        bench_call (self, baseline, counts ? row->beside : NULL, counts && baseline->baseline == NULL ? baseline->times : NULL);
+      bench_call (self, row, counts ? row->times : NULL, NULL);
+    }
+}
+
 static void
 bench_measure (Bench             *self,
                const char *const *names,
                guint              rounds)
 {
-  for (guint round = 0; round < WARM_UP_ROUNDS + rounds; round++)
-    for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-      {
-        /* Each round begins with another row: none always follows the same one. */
-        BenchRow *row = &rows[(round + i) % G_N_ELEMENTS (rows)];
-
-        if (!bench_is_wanted (self, row, names))
-          continue;
-        g_usleep (SETTLE_US);
-        for (guint call = 0; call < row->calls; call++)
-          {
-            double time = row->func (self);
-
-            if (round >= WARM_UP_ROUNDS)
-              g_array_append_val (row->times, time);
-          }
-      }
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    {
+      /* What is only a baseline is measured with those that refer to it. */
+      if (bench_is_wanted (self, &rows[i], names) && (rows[i].baseline != NULL || !bench_is_baseline (self, &rows[i], names)))
+        bench_measure_pair (self, &rows[i], bench_find_baseline (self, &rows[i], names), rounds);
+    }
 }
 
 /* The p50 of the row that this one is compared to; 0 without one. */
 static double
 bench_baseline (const BenchRow *row)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (rows) && row->baseline != NULL; i++)
-    if (strcmp (rows[i].name, row->baseline) == 0)
-      return bench_percentile (rows[i].times, 50);
-
-  return 0;
+  return row->beside->len > 0 ? bench_percentile (row->beside, 50) : 0;
 }
 
 static double
@@ -775,12 +822,18 @@ main (int    argc,
       bench_start_host (&self, &self.hosts[1], argv[0], (guint) heap_mib);
     }
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    rows[i].times = g_array_new (FALSE, FALSE, sizeof (double));
+    {
+      rows[i].times = g_array_new (FALSE, FALSE, sizeof (double));
+      rows[i].beside = g_array_new (FALSE, FALSE, sizeof (double));
+    }
 
   bench_measure (&self, (const char *const *) remaining, (guint) rounds);
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    bench_sort (rows[i].times);
+    {
+      bench_sort (rows[i].times);
+      bench_sort (rows[i].beside);
+    }
   if (json)
     bench_print_json (&self, (const char *const *) remaining);
   else
