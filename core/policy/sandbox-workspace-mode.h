@@ -29,8 +29,9 @@ G_BEGIN_DECLS
  * Programs notice it: a directory of the template cannot be renamed (`EXDEV`, so `mv` copies it), a file that was open for
  * reading when it was first changed still reads as it was, and hard links of the template's files part when they are
  * changed. The host notices it too: a stream that it has open on a file holds up a sandbox that has to be started anew,
- * after a rest or an end; after 5 seconds the command that needs it fails with %SANDBOX_ERROR_BUSY. And as long as the
- * session is there, its template cannot be deleted.
+ * after a rest or an end; after 5 seconds the command that needs it fails with %SANDBOX_ERROR_BUSY. Once the session has been
+ * stopped, such a stream fails with %SANDBOX_ERROR_STOPPED. And as long as the session is there, its template cannot be
+ * deleted.
  *
  * Since: 1.0
  */

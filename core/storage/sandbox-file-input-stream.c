@@ -17,7 +17,9 @@ struct _SandboxFileInputStream
   SandboxWorkspace     *workspace;
   SandboxWorkspaceRoot *root; /* NULL once it is closed */
   char                 *path;
-  int                   fd; /* not in a forked child, where it would keep an overlay mounted */
+
+  GMutex lock; /* guards what follows, against the session's end */
+  int    fd;   /* not in a forked child, where it would keep an overlay mounted; -1 once it is closed or taken back */
 };
 
 static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
@@ -27,11 +29,15 @@ G_DEFINE_FINAL_TYPE_WITH_CODE (SandboxFileInputStream, sandbox_file_input_stream
                                G_IMPLEMENT_INTERFACE (G_TYPE_SEEKABLE, sandbox_file_input_stream_seekable_init))
 /* clang-format on */
 
+/* Locked. */
 static void
 sandbox_file_input_stream_set_error (SandboxFileInputStream *self,
                                      GError                **error)
 {
-  sandbox_contained_set_error (error, errno, "read", self->root != NULL ? self->root->fd : -1, NULL, self->path);
+  if (self->fd < 0)
+    g_propagate_error (error, sandbox_workspace_new_stopped ());
+  else
+    sandbox_contained_set_error (error, errno, "read", self->root->fd, NULL, self->path);
 }
 
 static gssize
@@ -49,11 +55,13 @@ sandbox_file_input_stream_read (GInputStream *stream,
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
+  g_mutex_lock (&self->lock);
   do
     n = read (self->fd, buffer, count);
   while (n < 0 && errno == EINTR);
   if (n < 0)
     sandbox_file_input_stream_set_error (self, error);
+  g_mutex_unlock (&self->lock);
 
   return n;
 }
@@ -75,6 +83,7 @@ sandbox_file_input_stream_skip (GInputStream *stream,
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
+  g_mutex_lock (&self->lock);
   if (fstat (self->fd, &st) == 0)
     at = lseek (self->fd, 0, SEEK_CUR);
   if (at >= 0 && st.st_size > at)
@@ -82,11 +91,30 @@ sandbox_file_input_stream_skip (GInputStream *stream,
       skipped = MIN (count, (guint64) (st.st_size - at));
       at = lseek (self->fd, (off_t) skipped, SEEK_CUR);
     }
-  if (at >= 0)
-    return (gssize) skipped;
-  sandbox_file_input_stream_set_error (self, error);
+  if (at < 0)
+    sandbox_file_input_stream_set_error (self, error);
+  g_mutex_unlock (&self->lock);
 
-  return -1;
+  return at >= 0 ? (gssize) skipped : -1;
+}
+
+/* Lets go of the file. */
+static void
+sandbox_file_input_stream_revoke (GObject *object)
+{
+  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
+  SandboxWorkspaceRoot   *root = NULL;
+
+  /* In a forked child it is closed, and locks may be as somebody left them who is not there. */
+  if (sandbox_fork_is_past (self->generation))
+    return;
+
+  g_mutex_lock (&self->lock);
+  sandbox_fork_close (&self->fd);
+  root = g_steal_pointer (&self->root);
+  g_mutex_unlock (&self->lock);
+  if (root != NULL)
+    sandbox_workspace_release (self->workspace, root, object);
 }
 
 static gboolean
@@ -94,12 +122,7 @@ sandbox_file_input_stream_close (GInputStream *stream,
                                  GCancellable *cancellable,
                                  GError      **error)
 {
-  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
-
-  sandbox_fork_close (&self->fd);
-  /* In a forked child the workspace may be as somebody left it who is not there. */
-  if (self->root != NULL && !sandbox_fork_is_past (self->generation))
-    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
+  sandbox_file_input_stream_revoke (G_OBJECT (stream));
 
   return TRUE;
 }
@@ -109,8 +132,9 @@ sandbox_file_input_stream_finalize (GObject *object)
 {
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
 
-  sandbox_file_input_stream_close (G_INPUT_STREAM (self), NULL, NULL);
+  sandbox_file_input_stream_revoke (object);
   g_clear_object (&self->workspace);
+  g_mutex_clear (&self->lock);
   g_free (self->path);
 
   G_OBJECT_CLASS (sandbox_file_input_stream_parent_class)->finalize (object);
@@ -131,6 +155,7 @@ static void
 sandbox_file_input_stream_init (SandboxFileInputStream *self)
 {
   self->generation = sandbox_fork_get_generation ();
+  g_mutex_init (&self->lock);
   self->fd = -1;
 }
 
@@ -138,8 +163,13 @@ static goffset
 sandbox_file_input_stream_tell (GSeekable *seekable)
 {
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (seekable);
+  goffset                 at = 0;
 
-  return MAX (lseek (self->fd, 0, SEEK_CUR), 0);
+  g_mutex_lock (&self->lock);
+  at = lseek (self->fd, 0, SEEK_CUR);
+  g_mutex_unlock (&self->lock);
+
+  return MAX (at, 0);
 }
 
 static gboolean
@@ -158,16 +188,19 @@ sandbox_file_input_stream_seek (GSeekable    *seekable,
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (seekable);
   int                     whence = type == G_SEEK_SET ? SEEK_SET : type == G_SEEK_CUR ? SEEK_CUR
                                                                                       : SEEK_END;
+  gboolean                done = FALSE;
 
   if (!sandbox_fork_check (self->generation, "stream", error))
     return FALSE;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  if (lseek (self->fd, offset, whence) >= 0)
-    return TRUE;
-  sandbox_file_input_stream_set_error (self, error);
+  g_mutex_lock (&self->lock);
+  done = lseek (self->fd, offset, whence) >= 0;
+  if (!done)
+    sandbox_file_input_stream_set_error (self, error);
+  g_mutex_unlock (&self->lock);
 
-  return FALSE;
+  return done;
 }
 
 static gboolean
@@ -203,8 +236,9 @@ sandbox_file_input_stream_new (SandboxWorkspace     *workspace,
                                const char           *path,
                                GError              **error)
 {
-  SandboxFileInputStream *self = NULL;
-  struct stat             st;
+  g_autoptr (SandboxFileInputStream) self = NULL;
+  struct stat st;
+  gboolean    held = FALSE;
   g_auto (SandboxFd) fd = sandbox_contained_open_file (root->fd, path, "read", &st, error);
 
   if (fd < 0)
@@ -212,12 +246,18 @@ sandbox_file_input_stream_new (SandboxWorkspace     *workspace,
 
   self = g_object_new (SANDBOX_TYPE_FILE_INPUT_STREAM, NULL);
   self->workspace = g_object_ref (workspace);
-  self->root = sandbox_workspace_hold (workspace, root);
   self->path = g_strdup (path);
-  sandbox_fork_lock ();
-  self->fd = g_steal_fd (&fd);
-  sandbox_fork_watch (&self->fd);
-  sandbox_fork_unlock ();
+  g_mutex_lock (&self->lock);
+  self->root = sandbox_workspace_hold (workspace, root, G_OBJECT (self), sandbox_file_input_stream_revoke, error);
+  if (self->root != NULL)
+    {
+      sandbox_fork_lock ();
+      self->fd = g_steal_fd (&fd);
+      sandbox_fork_watch (&self->fd);
+      sandbox_fork_unlock ();
+      held = TRUE;
+    }
+  g_mutex_unlock (&self->lock);
 
-  return G_INPUT_STREAM (self);
+  return held ? G_INPUT_STREAM (g_steal_pointer (&self)) : NULL;
 }

@@ -20,12 +20,15 @@ struct _SandboxFileOutputStream
 {
   GOutputStream parent_instance;
 
-  guint                 generation;
-  SandboxWorkspace     *workspace;
-  SandboxWorkspaceRoot *root; /* of when it was opened; NULL once the file has come to its end */
-  char                 *path;
-  int                   dirfd; /* where the last name of the path stands; not in a forked child, where it would keep an overlay mounted */
-  int                   fd;    /* -1 once the file has come to its end, or in a forked child */
+  guint             generation;
+  SandboxWorkspace *workspace;
+  char             *path;
+
+  GMutex                lock;    /* guards what follows, against the session's end */
+  SandboxWorkspaceRoot *root;    /* of when it was opened; NULL once the file has come to its end */
+  gboolean              revoked; /* by the end of the session */
+  int                   dirfd;   /* where the last name of the path stands; not in a forked child, where it would keep an overlay mounted */
+  int                   fd;      /* -1 once the file has come to its end, or in a forked child */
   char                  temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
   guint64               size;
   guint64               room;
@@ -34,11 +37,15 @@ struct _SandboxFileOutputStream
 
 G_DEFINE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, G_TYPE_OUTPUT_STREAM)
 
+/* Locked, as what follows is called by those that are the stream's. */
 static void
 sandbox_file_output_stream_set_error (SandboxFileOutputStream *self,
                                       GError                 **error)
 {
-  sandbox_contained_set_error (error, errno, "write", self->root->fd, NULL, self->path);
+  if (self->revoked)
+    g_propagate_error (error, sandbox_workspace_new_stopped ());
+  else
+    sandbox_contained_set_error (error, errno, "write", self->root->fd, NULL, self->path);
 }
 
 /* See sandbox_contained_write (): only a hint. */
@@ -73,20 +80,22 @@ sandbox_file_output_stream_write (GOutputStream *stream,
       return -1;
     }
 
-  if (sandbox_contained_fits (self->size + count))
+  g_mutex_lock (&self->lock);
+  if (!self->revoked && sandbox_contained_fits (self->size + count))
     {
       sandbox_file_output_stream_make_room (self, self->size + count);
       do
         n = write (self->fd, buffer, count);
       while (n < 0 && errno == EINTR);
     }
-  if (n < 0)
+  if (n >= 0)
+    self->size += (guint64) n;
+  else
     {
       self->failed = TRUE;
       sandbox_file_output_stream_set_error (self, error);
-      return -1;
     }
-  self->size += n;
+  g_mutex_unlock (&self->lock);
 
   return n;
 }
@@ -160,6 +169,60 @@ sandbox_file_output_stream_end (SandboxFileOutputStream *self,
   return done;
 }
 
+/* Locked. Gives the root when the file has come to its end. */
+static SandboxWorkspaceRoot *
+sandbox_file_output_stream_steal_root (SandboxFileOutputStream *self)
+{
+  return self->fd < 0 && self->dirfd < 0 ? g_steal_pointer (&self->root) : NULL;
+}
+
+/* The session has come to its end: what was begun vanishes. */
+static void
+sandbox_file_output_stream_revoke (GObject *object)
+{
+  SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (object);
+  SandboxWorkspaceRoot    *root = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (self->root != NULL)
+    {
+      sandbox_file_output_stream_end (self, NULL, sandbox_workspace_new_stopped (), NULL);
+      sandbox_fork_close (&self->fd);
+      sandbox_fork_close (&self->dirfd);
+      self->revoked = TRUE;
+    }
+  root = sandbox_file_output_stream_steal_root (self);
+  g_mutex_unlock (&self->lock);
+  if (root != NULL)
+    sandbox_workspace_release (self->workspace, root, object);
+}
+
+/* Locked. */
+static gboolean
+sandbox_file_output_stream_finish (SandboxFileOutputStream *self,
+                                   GCancellable            *cancellable,
+                                   GError                 **error)
+{
+  SandboxWorkspaceRoot *root = NULL;
+  GError               *refusal = NULL;
+  gboolean              done = FALSE;
+
+  if (self->root == NULL)
+    {
+      if (self->revoked)
+        g_propagate_error (error, sandbox_workspace_new_stopped ());
+      return !self->revoked;
+    }
+
+  /* The files of a session that has been stopped may be somebody else's by now. */
+  root = sandbox_workspace_return (self->workspace, self->root, &refusal);
+  done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
+  if (root != NULL)
+    sandbox_workspace_leave (self->workspace, root);
+
+  return done;
+}
+
 static gboolean
 sandbox_file_output_stream_close (GOutputStream *stream,
                                   GCancellable  *cancellable,
@@ -167,23 +230,18 @@ sandbox_file_output_stream_close (GOutputStream *stream,
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
   SandboxWorkspaceRoot    *root = NULL;
-  GError                  *refusal = NULL;
   gboolean                 done = FALSE;
 
-  if (self->root == NULL)
-    return TRUE;
-
   /* The file that was begun is the parent's to end. */
-  if (!sandbox_fork_check (self->generation, "stream", error))
-    return FALSE;
+  if (sandbox_fork_is_past (self->generation))
+    return self->root == NULL || sandbox_fork_check (self->generation, "stream", error);
 
-  /* The files of a session that has been stopped may be somebody else's by now. */
-  root = sandbox_workspace_return (self->workspace, self->root, &refusal);
-  done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
+  g_mutex_lock (&self->lock);
+  done = sandbox_file_output_stream_finish (self, cancellable, error);
+  root = sandbox_file_output_stream_steal_root (self);
+  g_mutex_unlock (&self->lock);
   if (root != NULL)
-    sandbox_workspace_leave (self->workspace, root);
-  if (self->fd < 0 && self->dirfd < 0)
-    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
+    sandbox_workspace_release (self->workspace, root, G_OBJECT (self));
 
   return done;
 }
@@ -205,8 +263,9 @@ sandbox_file_output_stream_finalize (GObject *object)
   sandbox_fork_close (&self->fd);
   sandbox_fork_close (&self->dirfd);
   if (self->root != NULL && !sandbox_fork_is_past (self->generation))
-    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root));
+    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root), object);
   g_clear_object (&self->workspace);
+  g_mutex_clear (&self->lock);
   g_free (self->path);
 
   G_OBJECT_CLASS (sandbox_file_output_stream_parent_class)->finalize (object);
@@ -228,8 +287,45 @@ static void
 sandbox_file_output_stream_init (SandboxFileOutputStream *self)
 {
   self->generation = sandbox_fork_get_generation ();
+  g_mutex_init (&self->lock);
   self->dirfd = -1;
   self->fd = -1;
+}
+
+/* Locked. */
+static gboolean
+sandbox_file_output_stream_open (SandboxFileOutputStream *self,
+                                 SandboxWorkspaceRoot    *root,
+                                 GError                 **error)
+{
+  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
+  guint mode = 0;
+
+  self->root = sandbox_workspace_hold (self->workspace, root, G_OBJECT (self), sandbox_file_output_stream_revoke, error);
+  if (self->root == NULL)
+    return FALSE;
+  if (!sandbox_contained_open_parent (&parent, root->fd, self->path, TRUE))
+    {
+      sandbox_file_output_stream_set_error (self, error);
+      return FALSE;
+    }
+  if (!sandbox_contained_look_at_target (&parent, root->fd, self->path, FALSE, &mode, error))
+    return FALSE;
+
+  self->dirfd = fcntl (parent.fd, F_DUPFD_CLOEXEC, 3);
+  if (self->dirfd >= 0)
+    self->fd = sandbox_contained_make_temporary (self->dirfd, self->temporary);
+  if (self->fd < 0)
+    {
+      sandbox_file_output_stream_set_error (self, error);
+      return FALSE;
+    }
+  sandbox_fork_lock ();
+  sandbox_fork_watch (&self->dirfd);
+  sandbox_fork_watch (&self->fd);
+  sandbox_fork_unlock ();
+
+  return TRUE;
 }
 
 GOutputStream *
@@ -238,34 +334,14 @@ sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
                                 const char           *path,
                                 GError              **error)
 {
-  g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
   g_autoptr (SandboxFileOutputStream) self = g_object_new (SANDBOX_TYPE_FILE_OUTPUT_STREAM, NULL);
-  guint mode = 0;
+  gboolean opened = FALSE;
 
   self->workspace = g_object_ref (workspace);
-  self->root = sandbox_workspace_hold (workspace, root);
   self->path = g_strdup (path);
+  g_mutex_lock (&self->lock);
+  opened = sandbox_file_output_stream_open (self, root, error);
+  g_mutex_unlock (&self->lock);
 
-  if (!sandbox_contained_open_parent (&parent, root->fd, self->path, TRUE))
-    {
-      sandbox_file_output_stream_set_error (self, error);
-      return NULL;
-    }
-  if (!sandbox_contained_look_at_target (&parent, root->fd, self->path, FALSE, &mode, error))
-    return NULL;
-
-  self->dirfd = fcntl (parent.fd, F_DUPFD_CLOEXEC, 3);
-  if (self->dirfd >= 0)
-    self->fd = sandbox_contained_make_temporary (self->dirfd, self->temporary);
-  if (self->fd < 0)
-    {
-      sandbox_file_output_stream_set_error (self, error);
-      return NULL;
-    }
-  sandbox_fork_lock ();
-  sandbox_fork_watch (&self->dirfd);
-  sandbox_fork_watch (&self->fd);
-  sandbox_fork_unlock ();
-
-  return G_OUTPUT_STREAM (g_steal_pointer (&self));
+  return opened ? G_OUTPUT_STREAM (g_steal_pointer (&self)) : NULL;
 }

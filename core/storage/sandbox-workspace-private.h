@@ -35,6 +35,7 @@ struct _SandboxWorkspace
   gboolean              mounts;  /* the overlay is being mounted: the view comes soon */
   GCond                 mounted; /* signalled when that has come to an end */
   guint                 n_users; /* what is changing files, or has one of a view open */
+  GPtrArray            *holders; /* of SandboxWorkspaceHolder: the latter */
 };
 
 /* The workspace of a session that is kept in the store below @state_directory. Takes the session, but not when it fails. */
@@ -80,11 +81,20 @@ SandboxWorkspaceRoot *sandbox_workspace_return (SandboxWorkspace     *self,
                                                 SandboxWorkspaceRoot *root,
                                                 GError              **error);
 
-/* For as long as a file of @root is open. One of a view is work under way, which ends before the next mount. */
+/* For as long as @stream has a file of @root open. One of a view is work under way, which ends before the next mount. When
+ * the session is given up, @revoke has to release it: nobody is to wait until somebody lets go of a stream. STOPPED when it
+ * has been given up. */
 SandboxWorkspaceRoot *sandbox_workspace_hold (SandboxWorkspace     *self,
-                                              SandboxWorkspaceRoot *root);
+                                              SandboxWorkspaceRoot *root,
+                                              GObject              *stream,
+                                              void (*revoke) (GObject *stream),
+                                              GError **error);
 void                  sandbox_workspace_release (SandboxWorkspace     *self,
-                                                 SandboxWorkspaceRoot *root);
+                                                 SandboxWorkspaceRoot *root,
+                                                 GObject              *stream);
+
+/* What such a stream answers then. */
+GError *sandbox_workspace_new_stopped (void);
 
 /* One file operation. */
 typedef struct _SandboxWorkspaceJob SandboxWorkspaceJob;

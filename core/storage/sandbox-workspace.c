@@ -119,6 +119,22 @@ sandbox_workspace_root_get_owner (SandboxWorkspaceRoot *root,
   *gid = root->is_view ? root->gid : workspace->gid;
 }
 
+typedef struct
+{
+  gconstpointer stream; /* only to be compared with */
+  GWeakRef      weak;
+  void (*revoke) (GObject *stream);
+} SandboxWorkspaceHolder;
+
+static void
+sandbox_workspace_holder_free (gpointer data)
+{
+  SandboxWorkspaceHolder *self = data;
+
+  g_weak_ref_clear (&self->weak);
+  g_free (self);
+}
+
 static void
 sandbox_workspace_finalize (GObject *object)
 {
@@ -132,6 +148,7 @@ sandbox_workspace_finalize (GObject *object)
   sandbox_clear_fd (&self->lower);
   sandbox_clear_fd (&self->base);
   g_cond_clear (&self->mounted);
+  g_ptr_array_unref (self->holders);
   g_mutex_clear (&self->lock);
 
   G_OBJECT_CLASS (sandbox_workspace_parent_class)->finalize (object);
@@ -149,6 +166,7 @@ sandbox_workspace_init (SandboxWorkspace *self)
   self->lower = -1;
   self->base = -1;
   g_mutex_init (&self->lock);
+  self->holders = g_ptr_array_new_with_free_func (sandbox_workspace_holder_free);
   g_cond_init (&self->mounted);
 }
 
@@ -290,6 +308,27 @@ sandbox_workspace_new_for_layers (int         lower,
   return g_steal_pointer (&self);
 }
 
+/* Streams of an overlay that are still open. One that is on its way to be finalized releases itself. */
+static void
+sandbox_workspace_revoke_streams (SandboxWorkspace *self)
+{
+  g_autoptr (GPtrArray) holders = NULL;
+
+  g_mutex_lock (&self->lock);
+  holders = g_steal_pointer (&self->holders);
+  self->holders = g_ptr_array_new_with_free_func (sandbox_workspace_holder_free);
+  g_mutex_unlock (&self->lock);
+
+  for (guint i = 0; i < holders->len; i++)
+    {
+      SandboxWorkspaceHolder *holder = holders->pdata[i];
+      g_autoptr (GObject) stream = g_weak_ref_get (&holder->weak);
+
+      if (stream != NULL)
+        holder->revoke (stream);
+    }
+}
+
 /* Locked. */
 static SandboxStoreSession *
 sandbox_workspace_steal_session_locked (SandboxWorkspace *self)
@@ -308,6 +347,9 @@ sandbox_workspace_steal_session (SandboxWorkspace *self)
 
   g_mutex_lock (&self->lock);
   self->ended = self->session != NULL || self->ended;
+  g_mutex_unlock (&self->lock);
+  sandbox_workspace_revoke_streams (self);
+  g_mutex_lock (&self->lock);
   session = sandbox_workspace_steal_session_locked (self);
   g_mutex_unlock (&self->lock);
 
@@ -321,6 +363,9 @@ sandbox_workspace_give_up (SandboxWorkspace *self)
 
   g_mutex_lock (&self->lock);
   self->ended = self->session != NULL || self->ended;
+  g_mutex_unlock (&self->lock);
+  sandbox_workspace_revoke_streams (self);
+  g_mutex_lock (&self->lock);
   if (self->n_users == 0)
     session = sandbox_workspace_steal_session_locked (self);
   g_mutex_unlock (&self->lock);
@@ -328,10 +373,16 @@ sandbox_workspace_give_up (SandboxWorkspace *self)
   g_clear_pointer (&session, sandbox_store_session_free);
 }
 
+GError *
+sandbox_workspace_new_stopped (void)
+{
+  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+}
+
 static gboolean
 sandbox_workspace_fail_ended (GError **error)
 {
-  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+  g_propagate_error (error, sandbox_workspace_new_stopped ());
 
   return FALSE;
 }
@@ -407,26 +458,62 @@ sandbox_workspace_return (SandboxWorkspace     *self,
 
 SandboxWorkspaceRoot *
 sandbox_workspace_hold (SandboxWorkspace     *self,
-                        SandboxWorkspaceRoot *root)
+                        SandboxWorkspaceRoot *root,
+                        GObject              *stream,
+                        void (*revoke) (GObject *stream),
+                        GError **error)
 {
-  if (root->is_view)
-    {
-      g_mutex_lock (&self->lock);
-      self->n_users++;
-      g_mutex_unlock (&self->lock);
-    }
+  SandboxWorkspaceHolder *holder = NULL;
+  gboolean                ended = FALSE;
 
-  return g_atomic_rc_box_acquire (root);
+  if (!root->is_view)
+    return g_atomic_rc_box_acquire (root);
+
+  holder = g_new (SandboxWorkspaceHolder, 1);
+  holder->stream = stream;
+  g_weak_ref_init (&holder->weak, stream);
+  holder->revoke = revoke;
+  g_mutex_lock (&self->lock);
+  ended = self->ended;
+  if (!ended)
+    {
+      self->n_users++;
+      g_ptr_array_add (self->holders, holder);
+    }
+  g_mutex_unlock (&self->lock);
+  if (!ended)
+    return g_atomic_rc_box_acquire (root);
+
+  sandbox_workspace_holder_free (holder);
+  sandbox_workspace_fail_ended (error);
+
+  return NULL;
 }
 
 void
 sandbox_workspace_release (SandboxWorkspace     *self,
-                           SandboxWorkspaceRoot *root)
+                           SandboxWorkspaceRoot *root,
+                           GObject              *stream)
 {
-  if (root->is_view)
-    sandbox_workspace_leave (self, root);
-  else
-    sandbox_workspace_root_unref (root);
+  if (!root->is_view)
+    {
+      sandbox_workspace_root_unref (root);
+      return;
+    }
+
+  g_mutex_lock (&self->lock);
+  for (guint i = 0; i < self->holders->len; i++)
+    {
+      SandboxWorkspaceHolder *holder = self->holders->pdata[i];
+
+      if (holder->stream == stream)
+        {
+          g_ptr_array_remove_index_fast (self->holders, i);
+          break;
+        }
+    }
+  g_mutex_unlock (&self->lock);
+  sandbox_workspace_leave (self, root);
 }
 
 void

@@ -602,6 +602,45 @@ test_crash (Overlay      *self,
 
 #define ADD(name, test) g_test_add ("/overlay/" name, Overlay, NULL, overlay_set_up, test, overlay_tear_down)
 
+static void
+test_streams (Overlay      *self,
+              gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create (self);
+  g_autoptr (SandboxHandle) next = NULL;
+  g_autoptr (SandboxState) state = capture (handle);
+  SandboxSession *session = sandbox_handle_get_session (handle);
+  g_autoptr (GInputStream) input = sandbox_session_open_read (session, "large", NULL, NULL);
+  g_autoptr (GOutputStream) output = sandbox_session_open_write (session, "d/1", NULL, NULL);
+  g_autoptr (GError) error = NULL;
+  char    byte = 'x';
+  goffset at = 0;
+
+  g_test_summary ("Streams that nobody has closed keep nobody from a session that was stopped; they say that it was, and leave nothing");
+
+  g_assert_true (input != NULL && output != NULL);
+  g_assert_cmpint (g_input_stream_read (input, &byte, 1, NULL, NULL), ==, 1);
+  g_assert_cmpint (g_output_stream_write (output, &byte, 1, NULL, NULL), ==, 1);
+  stop (handle);
+  next = attach (self, state);
+  assert_sh (next, "cat d/1; ls -A d | wc -l", "text\n20\n");
+
+  g_assert_cmpint (g_input_stream_read (input, &byte, 1, NULL, &error), ==, -1);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  g_clear_error (&error);
+  g_assert_false (g_seekable_seek (G_SEEKABLE (input), at, G_SEEK_SET, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  g_clear_error (&error);
+  g_assert_true (g_input_stream_close (input, NULL, NULL));
+  g_assert_cmpint (g_output_stream_write (output, &byte, 1, NULL, &error), ==, -1);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  g_clear_error (&error);
+  g_assert_false (g_output_stream_close (output, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+  assert_sh (next, "cat d/1; ls -A d | wc -l", "text\n20\n");
+  delete (next);
+}
+
 /* On a disk of its own, below @place, with room for a change of the large file, but not for two. */
 static void G_GNUC_NORETURN
 fill (const char *place)
@@ -674,6 +713,7 @@ main (int    argc,
   ADD ("unreachable", test_unreachable);
   ADD ("rest", test_rest);
   ADD ("reattach", test_reattach);
+  ADD ("streams", test_streams);
   ADD ("limits", test_limits);
   ADD ("killed", test_killed);
   ADD ("crash", test_crash);
