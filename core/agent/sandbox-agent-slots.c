@@ -8,9 +8,6 @@
 #include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
 
-/* Agents whose commands have ended and that the kernel still counts; more at a time are not seen */
-#define N_ENDING 4
-
 struct _SandboxAgentSlots
 {
   grefcount ref_count;
@@ -247,8 +244,9 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
 guint
 sandbox_agent_slots_count_others (SandboxAgentSlots *self)
 {
-  /* the session's own, those of the others, and some of commands before, which are unmounting still */
-  return 1 + self->manner.n_armed + self->n_live - 1 + N_ENDING;
+  /* The session's own, and those of the others. Not those that are unmounting still: a limit is not to be passed, so what runs
+   * at once after another command has some processes fewer, for a moment. */
+  return 1 + self->manner.n_armed + self->n_live - 1;
 }
 
 /* When the worker has nothing else to do: the answer to who has just released a slot comes first. */
