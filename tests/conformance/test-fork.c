@@ -403,7 +403,7 @@ test_dropped (Fixture      *self,
 
   g_test_summary ("Case 96: a child that lets go of its copies, and exits with its handlers, ends nothing of the parent's");
 
-  self->process = spawn (self, has_input ? sandbox_command_new (argv) : new_sleep (500));
+  self->process = spawn (self, has_input ? sandbox_command_new (argv) : new_sleep (3000));
   for (guint i = 0; i < 5; i++)
     assert_child (fork_child (self, drop_everything));
 
