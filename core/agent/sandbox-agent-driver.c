@@ -455,6 +455,14 @@ sandbox_agent_driver_check_command (SandboxAgentDriver *self,
   if (!sandbox_agent_driver_check_limits (limits, sandbox_agent_driver_get_control_group (self), error))
     return FALSE;
 
+  if (sandbox_agent_driver_get_isolation (self) == SANDBOX_ISOLATION_SHARED && sandbox_control_group_find_limit (limits) != NULL)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
+                   "The limit “%s” needs a sandbox of its own, which a command cannot have in a session with the isolation “shared”",
+                   sandbox_control_group_find_limit (limits));
+      return FALSE;
+    }
+
   if (sandbox_command_get_terminal (command))
     what = "terminal";
   else if (limits == NULL)

@@ -172,6 +172,9 @@ sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
   g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
   sandbox_agent_nest_answer_endings (self);
   sandbox_agent_nest_open (self);
+  /* Nobody is to wait for a view that does not come: the sandbox may have been ended while it was built. */
+  if (self->slots == NULL && self->opening == NULL)
+    sandbox_agent_nest_pass_view (self, -1);
 }
 
 static void

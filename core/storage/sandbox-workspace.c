@@ -851,17 +851,14 @@ sandbox_workspace_drop_view (SandboxWorkspace *self)
 
   g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
 
+  /* Whoever leaves has let go before. If somebody never does, the old one is still there. */
   g_mutex_lock (&self->lock);
-  if (self->root != self->directory)
-    old = g_steal_pointer (&self->root);
   self->mounts = TRUE;
+  dropped = self->n_users == 0;
+  if (dropped && self->root != self->directory)
+    old = g_steal_pointer (&self->root);
   g_mutex_unlock (&self->lock);
   g_clear_pointer (&old, sandbox_workspace_root_unref);
-
-  /* Whoever leaves has let go before. */
-  g_mutex_lock (&self->lock);
-  dropped = self->n_users == 0;
-  g_mutex_unlock (&self->lock);
 
   return dropped;
 }

@@ -560,6 +560,60 @@ work (const char *state_directory,
     }
 }
 
+/* A host with a command of some processes, which runs until it is killed. */
+static void G_GNUC_NORETURN
+hold (const char *state_directory,
+      const char *json,
+      const char *marker)
+{
+  g_autoptr (SandboxRegistry) registry = sandbox_registry_new ();
+  g_autoptr (SandboxBackend) backend = sandbox_registry_create_backend (registry, "bubblewrap", state_directory, NULL);
+  g_autoptr (SandboxState) state = sandbox_state_new_from_json (json, NULL);
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "for i in 1 2 3 4 5 6; do sh -c 'sleep 1000; :' \"$0\" & done; wait", marker, NULL);
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+
+  sandbox_create_options_set_state (options, state);
+  handle = sandbox_backend_create (backend, options, NULL, &error);
+  g_assert_no_error (error);
+  sandbox_command_set_timeout_ms (command, 100000);
+  result = sandbox_session_run (sandbox_handle_get_session (handle), command, NULL, &error);
+  g_error ("The command came to an end");
+}
+
+static void
+test_killed_host (Overlay      *self,
+                  gconstpointer unused)
+{
+  g_autoptr (SandboxHandle) handle = create (self);
+  g_autoptr (SandboxState) state = capture (handle);
+  g_autofree char *json = sandbox_state_to_json (state);
+  g_autofree char *path = g_file_read_link ("/proc/self/exe", NULL);
+
+  g_test_summary ("Who gets a session of a killed host finds nothing of its commands alive: two overlays would have the same files");
+
+  stop (handle);
+  for (guint i = 0; i < 6; i++)
+    {
+      g_autofree char  *marker = test_marker_new ();
+      const char *const argv[] = { path, "--hold", self->state, json, marker, NULL };
+      g_autoptr (SandboxHandle) next = NULL;
+      g_autoptr (GError) error = NULL;
+      g_autoptr (GSubprocess) host = g_subprocess_newv (argv, G_SUBPROCESS_FLAGS_NONE, &error);
+
+      g_assert_no_error (error);
+      test_marker_wait (marker, 7);
+      g_subprocess_force_exit (host);
+      g_assert_true (g_subprocess_wait (host, NULL, NULL));
+      next = attach (self, state);
+      g_assert_cmpuint (test_marker_count (marker), ==, 0);
+      assert_sh (next, "cat d/1", "text\n");
+      stop (next);
+    }
+}
+
 static void
 test_crash (Overlay      *self,
             gconstpointer unused)
@@ -702,6 +756,8 @@ main (int    argc,
 {
   if (argc == 4 && g_str_equal (argv[1], "--work"))
     work (argv[2], argv[3]);
+  if (argc == 5 && g_str_equal (argv[1], "--hold"))
+    hold (argv[2], argv[3], argv[4]);
   if (argc == 3 && g_str_equal (argv[1], "--fill"))
     fill (argv[2]);
 
@@ -716,6 +772,7 @@ main (int    argc,
   ADD ("streams", test_streams);
   ADD ("limits", test_limits);
   ADD ("killed", test_killed);
+  ADD ("killed-host", test_killed_host);
   ADD ("crash", test_crash);
   if (geteuid () == 0)
     ADD ("full", test_full);

@@ -104,6 +104,14 @@ bool agent_parse_number (const char *text,
                          long        minimum,
                          long        maximum,
                          long       *number);
+/* all signals are blocked: a descriptor that tells of children that have ended, and of the end of the parent once that is
+ * followed; then takes some of what there is, and ends with the parent */
+int  agent_watch_signals (void);
+bool agent_follow_parent (void);
+void agent_take_signals (int signals_fd);
+/* ends process 1 when nothing else is left: the kernel would close its descriptors, and with them the lock that says that the
+ * sandbox is alive, before it kills the others */
+void agent_end (void) __attribute__ ((noreturn));
 /* has memory there before it is needed; what is in it is lost */
 void agent_touch (void  *memory,
                   size_t size);

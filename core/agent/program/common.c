@@ -6,12 +6,17 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_SIGNALS 64
 #define CAPABILITY_VERSION_3 0x20080522
 #define OPEN_ATTEMPTS 32
+/* When the parent has died. Not one that kills: see agent_end (). */
+#define PARENT_SIGNAL SIGTERM
 
 bool
 agent_reset_signals (void)
@@ -91,6 +96,49 @@ agent_parse_number (const char *text,
   errno = 0;
   *number = strtol (text, &end, 10);
   return errno == 0 && end != text && *end == '\0' && *number >= minimum && *number <= maximum;
+}
+
+int
+agent_watch_signals (void)
+{
+  sigset_t signals;
+
+  sigemptyset (&signals);
+  sigaddset (&signals, SIGCHLD);
+  sigaddset (&signals, PARENT_SIGNAL);
+  return signalfd (-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool
+agent_follow_parent (void)
+{
+  return prctl (PR_SET_PDEATHSIG, PARENT_SIGNAL, 0, 0, 0) == 0;
+}
+
+void
+agent_take_signals (int signals_fd)
+{
+  struct signalfd_siginfo found[4];
+  const ssize_t           size = read (signals_fd, found, sizeof found);
+
+  if (size < 0 && errno != EAGAIN)
+    _exit (AGENT_EXIT_FAILURE);
+  /* One from a guest has a number, or is a guest's own end. */
+  for (size_t i = 0; size > 0 && i < (size_t) size / sizeof found[0]; i++)
+    if (found[i].ssi_signo == PARENT_SIGNAL && found[i].ssi_pid == 0)
+      agent_end ();
+}
+
+void
+agent_end (void)
+{
+  pid_t pid;
+
+  kill (-1, SIGKILL);
+  do
+    pid = waitpid (-1, NULL, __WALL);
+  while (pid > 0 || errno == EINTR);
+  _exit (0);
 }
 
 void

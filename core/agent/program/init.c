@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -201,13 +200,11 @@ init_exited (Init *self,
 static bool
 init_reap (Init *self)
 {
-  struct signalfd_siginfo ignored[4];
-  int                     wait_status;
+  int wait_status;
 
   /* before waiting, so that a child that ends meanwhile wakes us again */
   if (self->polls[POLL_CHILDREN].revents != 0)
-    if (read (self->polls[POLL_CHILDREN].fd, ignored, sizeof ignored) < 0 && errno != EAGAIN)
-      _exit (AGENT_EXIT_FAILURE);
+    agent_take_signals (self->polls[POLL_CHILDREN].fd);
   if (self->phase != INIT_RUNNING)
     return false;
   for (int i = 0; i < REAPED_PER_TURN; i++)
@@ -241,7 +238,7 @@ init_receive (Init *self)
       return;
 
     case SANDBOX_AGENT_END:
-      _exit (0);
+      agent_end ();
 
     case SANDBOX_AGENT_REJECTED:
       _exit (AGENT_EXIT_FAILURE);
@@ -259,7 +256,7 @@ init_receive (Init *self)
   else if (packet.type == SANDBOX_AGENT_BYE)
     {
       init_send (self, &packet);
-      _exit (0);
+      agent_end ();
     }
   else
     _exit (AGENT_EXIT_FAILURE);
@@ -276,7 +273,7 @@ init_loop (Init *self)
         _exit (AGENT_EXIT_FAILURE);
       /* The lifeline goes before anything that is still to be read: no command starts for a host that is gone. */
       if ((self->polls[POLL_SOCKET].revents & (POLLHUP | POLLERR)) != 0)
-        _exit (0);
+        agent_end ();
       if (self->polls[POLL_REPORT].revents != 0)
         init_started (self);
       if (self->polls[POLL_DEADLINE].revents != 0)
@@ -291,13 +288,9 @@ static void
 init_watch (Init *self,
             int   socket_fd)
 {
-  sigset_t children;
-
-  sigemptyset (&children);
-  sigaddset (&children, SIGCHLD);
   self->socket_fd = socket_fd;
   self->polls[POLL_SOCKET] = (struct pollfd){ socket_fd, POLLIN, 0 };
-  self->polls[POLL_CHILDREN] = (struct pollfd){ signalfd (-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0 };
+  self->polls[POLL_CHILDREN] = (struct pollfd){ agent_watch_signals (), POLLIN, 0 };
   self->polls[POLL_DEADLINE] = (struct pollfd){ timerfd_create (CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), POLLIN, 0 };
   self->polls[POLL_REPORT] = (struct pollfd){ -1, POLLIN, 0 };
   /* kill (-1) anywhere else would be a disaster */
@@ -333,7 +326,7 @@ agent_init (int    argc,
 
   if (argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd) ||
       !agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
-      prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+      prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || !agent_follow_parent () ||
       !agent_close_descriptors ((int) socket_fd))
     _exit (AGENT_EXIT_FAILURE);
   self.packet = init_other_packet;

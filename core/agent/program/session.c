@@ -13,6 +13,7 @@
 
 /* Of these the kernel has few for one user of the host. */
 #define INOTIFY_INSTANCES_MAX "64"
+#define INOTIFY_WATCHES_MAX "65536"
 
 static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
 
@@ -113,7 +114,8 @@ session_forbid_userns (bool proc_is_empty)
   if (proc_is_empty && !agent_mount_proc ())
     return false;
   good = session_set_count ("/proc/sys/user/max_user_namespaces", "0") &&
-         session_set_count ("/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX);
+         session_set_count ("/proc/sys/user/max_inotify_instances", INOTIFY_INSTANCES_MAX) &&
+         session_set_count ("/proc/sys/user/max_inotify_watches", INOTIFY_WATCHES_MAX);
   error = errno;
   if (proc_is_empty && umount2 ("/proc", MNT_DETACH) < 0)
     return false;

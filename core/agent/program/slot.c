@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,7 +126,7 @@ slots_receive (AgentSession *session,
       return;
 
     case SANDBOX_AGENT_END:
-      _exit (0);
+      agent_end ();
 
     case SANDBOX_AGENT_REJECTED:
       _exit (AGENT_EXIT_FAILURE);
@@ -141,7 +140,7 @@ slots_receive (AgentSession *session,
   else if (packet.type == SANDBOX_AGENT_BYE)
     {
       sandbox_agent_send (socket_fd, &packet, slot_packet, sizeof slot_packet);
-      _exit (0);
+      agent_end ();
     }
   else
     _exit (AGENT_EXIT_FAILURE);
@@ -152,9 +151,8 @@ agent_slots (AgentSession *session,
              int           socket_fd,
              int           children_fd)
 {
-  SandboxAgentPacket      packet = { .type = SANDBOX_AGENT_READY, .n_fds = 1 };
-  struct pollfd           polls[] = { { socket_fd, POLLIN, 0 }, { children_fd, POLLIN, 0 } };
-  struct signalfd_siginfo ignored[4];
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_READY, .n_fds = 1 };
+  struct pollfd      polls[] = { { socket_fd, POLLIN, 0 }, { children_fd, POLLIN, 0 } };
 
   packet.fds[0] = session->workspace_fd;
   if (!sandbox_agent_send (socket_fd, &packet, slot_packet, sizeof slot_packet))
@@ -165,13 +163,12 @@ agent_slots (AgentSession *session,
         _exit (AGENT_EXIT_FAILURE);
       /* The lifeline goes before anything that is still to be read: no slot is made for a host that is gone. */
       if ((polls[0].revents & (POLLHUP | POLLERR)) != 0)
-        _exit (0);
+        agent_end ();
       if (polls[0].revents != 0)
         slots_receive (session, socket_fd);
       if (polls[1].revents != 0)
         {
-          while (read (children_fd, ignored, sizeof ignored) > 0)
-            ;
+          agent_take_signals (children_fd);
           while (waitpid (-1, NULL, WNOHANG) > 0)
             ;
         }
