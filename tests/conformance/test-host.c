@@ -287,6 +287,9 @@ test_secret_environment (TestSandbox  *self,
       g_autofree char *arguments = test_read_proc (pid, "cmdline", &arguments_size);
       g_autofree char *variables = test_read_proc (pid, "environ", &size);
 
+      /* the agent of a command before, which has ended meanwhile */
+      if (arguments_size == 0)
+        continue;
       if (test_bytes_have (arguments, arguments_size, marker))
         seen = test_bytes_have (variables, size, secret) && test_bytes_have (variables, size, "LD_PRELOAD=/workspace/none.so");
       else
@@ -299,9 +302,9 @@ test_secret_environment (TestSandbox  *self,
         }
     }
   g_assert_true (seen);
-  /* bwrap and the command's agent; in slots the session's too, and those that wait */
+  /* bwrap and the command's agent; in slots the session's too, those that wait, and that of a command before */
   g_assert_cmpuint (n_helpers, >=, TEST_NESTED ? 3 : 2);
-  g_assert_cmpuint (n_helpers, <=, TEST_NESTED ? 5 : 2);
+  g_assert_cmpuint (n_helpers, <=, TEST_NESTED ? 6 : 2);
   g_assert_true (sandbox_process_kill (process, &error));
   g_assert_true (sandbox_process_wait (process, NULL, &error));
 }
