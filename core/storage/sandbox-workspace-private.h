@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sandbox-store-session-private.h"
+#include "sandbox-worker-private.h"
 #include "sandbox-workspace.h"
 
 G_BEGIN_DECLS
@@ -28,12 +29,15 @@ struct _SandboxWorkspace
   int                   lower; /* of an overlay that is only tried, or -1 */
   int                   base;
 
-  GMutex                lock;    /* guards what follows */
-  SandboxWorkspaceRoot *root;    /* where files are read and changed; NULL for an overlay that is mounted nowhere yet */
-  SandboxStoreSession  *session; /* whose workspace it is; NULL for none, or once that is given up */
-  gboolean              ended;   /* it has been */
-  gboolean              mounts;  /* the overlay is being mounted: the view comes soon */
-  GCond                 mounted; /* signalled when that has come to an end */
+  GMutex                lock;       /* guards what follows */
+  SandboxWorkspaceRoot *root;       /* where files are read and changed; NULL for an overlay that is mounted nowhere yet */
+  SandboxStoreSession  *session;    /* whose workspace it is; NULL for none, or once that is given up */
+  gboolean              ended;      /* it has been */
+  gboolean              mounts;     /* the overlay is being mounted: the view comes soon */
+  gint64                mounts_end; /* nobody waits for that any longer then; monotonic */
+  GCond                 mounted;    /* signalled when that has come to an end */
+  GPtrArray            *queue;      /* of SandboxWorkspaceJob: what waits for it and holds no thread meanwhile */
+  GSource              *queue_end;
   guint                 n_users; /* what is changing files, or has one of a view open */
   GPtrArray            *holders; /* of SandboxWorkspaceHolder: the latter */
 };
@@ -114,6 +118,7 @@ struct _SandboxWorkspaceJob
   gint64                end;  /* monotonic */
   gboolean              gives_object;
   gboolean              enters_itself;
+  SandboxPool           pool;
 
   guint64 offset;
   guint64 max;
@@ -128,6 +133,16 @@ gboolean sandbox_workspace_start (SandboxWorkspaceJob *job,
                                   const char          *path,
                                   const char          *to,
                                   GError             **error);
+
+/* Takes @job, which is then freed in the end. */
+void sandbox_workspace_job_push (SandboxWorkspaceJob *job);
+
+/* As sandbox_workspace_enter () does, but for one that is in the pool: where that would wait, @job comes back to the pool
+ * when it need not any more, and this is FALSE. */
+gboolean sandbox_workspace_enter_or_queue (SandboxWorkspace      *self,
+                                           SandboxWorkspaceJob   *job,
+                                           SandboxWorkspaceRoot **root,
+                                           GError               **error);
 
 /* For SandboxContainedCheck. */
 int sandbox_workspace_job_check (gpointer data);

@@ -14,14 +14,11 @@
 #include "sandbox-contained-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fork-private.h"
-#include "sandbox-owner-private.h"
-#include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
-#include "sandbox-worker-private.h"
-#include "sandbox-workspace-path.h"
 
-/* How long work on files waits for an overlay that is being mounted, and how often it looks whether it still has to */
-#define MOUNT_LIMIT_US (10 * G_USEC_PER_SEC)
+/* How long work on files waits for an overlay that is being mounted: as long as a backend may take for it, which is the
+ * time of a start, and what it waits for open files before. And how often it looks whether it still has to. */
+#define MOUNT_LIMIT_US (15 * G_USEC_PER_SEC)
 #define MOUNT_LOOK_US (G_USEC_PER_SEC / 20)
 
 /**
@@ -148,6 +145,7 @@ sandbox_workspace_finalize (GObject *object)
   sandbox_clear_fd (&self->lower);
   sandbox_clear_fd (&self->base);
   g_cond_clear (&self->mounted);
+  g_ptr_array_unref (self->queue);
   g_ptr_array_unref (self->holders);
   g_mutex_clear (&self->lock);
 
@@ -167,6 +165,7 @@ sandbox_workspace_init (SandboxWorkspace *self)
   self->base = -1;
   g_mutex_init (&self->lock);
   self->holders = g_ptr_array_new_with_free_func (sandbox_workspace_holder_free);
+  self->queue = g_ptr_array_new ();
   g_cond_init (&self->mounted);
 }
 
@@ -308,6 +307,142 @@ sandbox_workspace_new_for_layers (int         lower,
   return g_steal_pointer (&self);
 }
 
+GError *
+sandbox_workspace_new_stopped (void)
+{
+  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
+}
+
+static gboolean
+sandbox_workspace_fail_ended (GError **error)
+{
+  g_propagate_error (error, sandbox_workspace_new_stopped ());
+
+  return FALSE;
+}
+
+/* Locked. */
+static SandboxWorkspaceRoot *
+sandbox_workspace_acquire_root (SandboxWorkspace *self,
+                                GError          **error)
+{
+  if (self->root != NULL)
+    return g_atomic_rc_box_acquire (self->root);
+  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                       "The workspace is an overlay, which is there once the sandbox of the session has been started");
+
+  return NULL;
+}
+
+/* Locked. */
+static gboolean
+sandbox_workspace_is_being_mounted (SandboxWorkspace *self)
+{
+  return self->mounts && !self->ended && g_get_monotonic_time () < self->mounts_end;
+}
+
+/* Locked. */
+static SandboxWorkspaceRoot *
+sandbox_workspace_enter_locked (SandboxWorkspace *self,
+                                GError          **error)
+{
+  SandboxWorkspaceRoot *root = NULL;
+
+  if (self->ended)
+    sandbox_workspace_fail_ended (error);
+  else
+    root = sandbox_workspace_acquire_root (self, error);
+  if (root != NULL)
+    self->n_users++;
+
+  return root;
+}
+
+SandboxWorkspaceRoot *
+sandbox_workspace_enter (SandboxWorkspace     *self,
+                         SandboxContainedCheck check,
+                         gpointer              data,
+                         GError              **error)
+{
+  SandboxWorkspaceRoot *root = NULL;
+
+  g_mutex_lock (&self->lock);
+  while (sandbox_workspace_is_being_mounted (self) && (check == NULL || check (data) == 0))
+    g_cond_wait_until (&self->mounted, &self->lock, g_get_monotonic_time () + MOUNT_LOOK_US);
+  root = sandbox_workspace_enter_locked (self, error);
+  g_mutex_unlock (&self->lock);
+
+  return root;
+}
+
+static void
+sandbox_workspace_resume_queue (SandboxWorkspace *self)
+{
+  g_autoptr (GPtrArray) queue = NULL;
+  g_autoptr (GSource) end = NULL;
+
+  g_mutex_lock (&self->lock);
+  g_cond_broadcast (&self->mounted);
+  end = g_steal_pointer (&self->queue_end);
+  queue = g_steal_pointer (&self->queue);
+  self->queue = g_ptr_array_new ();
+  g_mutex_unlock (&self->lock);
+
+  if (end != NULL)
+    g_source_destroy (end);
+  for (guint i = 0; i < queue->len; i++)
+    sandbox_workspace_job_push (queue->pdata[i]);
+}
+
+static gboolean
+sandbox_workspace_queue_end_cb (gpointer user_data)
+{
+  sandbox_workspace_resume_queue (user_data);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Locked. */
+static void
+sandbox_workspace_queue (SandboxWorkspace    *self,
+                         SandboxWorkspaceJob *job)
+{
+  const gint64 left = self->mounts_end - g_get_monotonic_time ();
+
+  g_ptr_array_add (self->queue, job);
+  if (self->queue_end != NULL)
+    return;
+
+  self->queue_end = g_timeout_source_new ((guint) (MAX (left, 0) / G_TIME_SPAN_MILLISECOND) + 1);
+  g_source_set_callback (self->queue_end, sandbox_workspace_queue_end_cb, g_object_ref (self), g_object_unref);
+  g_source_attach (self->queue_end, sandbox_get_worker_context ());
+}
+
+gboolean
+sandbox_workspace_enter_or_queue (SandboxWorkspace      *self,
+                                  SandboxWorkspaceJob   *job,
+                                  SandboxWorkspaceRoot **root,
+                                  GError               **error)
+{
+  gboolean queued = FALSE;
+
+  if (sandbox_request_is_cancelled (job->request))
+    {
+      g_propagate_error (error, sandbox_error_new_cancelled ());
+      return TRUE;
+    }
+
+  g_mutex_lock (&self->lock);
+  queued = sandbox_workspace_is_being_mounted (self);
+  if (queued)
+    sandbox_workspace_queue (self, job);
+  else
+    *root = sandbox_workspace_enter_locked (self, error);
+  g_mutex_unlock (&self->lock);
+
+  return !queued;
+}
+
 /* Streams of an overlay that are still open. One that is on its way to be finalized releases itself. */
 static void
 sandbox_workspace_revoke_streams (SandboxWorkspace *self)
@@ -348,6 +483,7 @@ sandbox_workspace_steal_session (SandboxWorkspace *self)
   g_mutex_lock (&self->lock);
   self->ended = self->session != NULL || self->ended;
   g_mutex_unlock (&self->lock);
+  sandbox_workspace_resume_queue (self);
   sandbox_workspace_revoke_streams (self);
   g_mutex_lock (&self->lock);
   session = sandbox_workspace_steal_session_locked (self);
@@ -364,6 +500,7 @@ sandbox_workspace_give_up (SandboxWorkspace *self)
   g_mutex_lock (&self->lock);
   self->ended = self->session != NULL || self->ended;
   g_mutex_unlock (&self->lock);
+  sandbox_workspace_resume_queue (self);
   sandbox_workspace_revoke_streams (self);
   g_mutex_lock (&self->lock);
   if (self->n_users == 0)
@@ -371,66 +508,6 @@ sandbox_workspace_give_up (SandboxWorkspace *self)
   g_mutex_unlock (&self->lock);
 
   g_clear_pointer (&session, sandbox_store_session_free);
-}
-
-GError *
-sandbox_workspace_new_stopped (void)
-{
-  return g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_STOPPED, "The session has been stopped");
-}
-
-static gboolean
-sandbox_workspace_fail_ended (GError **error)
-{
-  g_propagate_error (error, sandbox_workspace_new_stopped ());
-
-  return FALSE;
-}
-
-/* Locked. */
-static SandboxWorkspaceRoot *
-sandbox_workspace_acquire_root (SandboxWorkspace *self,
-                                GError          **error)
-{
-  if (self->root != NULL)
-    return g_atomic_rc_box_acquire (self->root);
-  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                       "The workspace is an overlay, which is there once the sandbox of the session has been started");
-
-  return NULL;
-}
-
-/* Locked, but not while it waits. */
-static void
-sandbox_workspace_wait_for_mount (SandboxWorkspace     *self,
-                                  SandboxContainedCheck check,
-                                  gpointer              data)
-{
-  const gint64 end = g_get_monotonic_time () + MOUNT_LIMIT_US;
-
-  while (self->mounts && !self->ended && (check == NULL || check (data) == 0) && g_get_monotonic_time () < end)
-    g_cond_wait_until (&self->mounted, &self->lock, g_get_monotonic_time () + MOUNT_LOOK_US);
-}
-
-SandboxWorkspaceRoot *
-sandbox_workspace_enter (SandboxWorkspace     *self,
-                         SandboxContainedCheck check,
-                         gpointer              data,
-                         GError              **error)
-{
-  SandboxWorkspaceRoot *root = NULL;
-
-  g_mutex_lock (&self->lock);
-  sandbox_workspace_wait_for_mount (self, check, data);
-  if (self->ended)
-    sandbox_workspace_fail_ended (error);
-  else
-    root = sandbox_workspace_acquire_root (self, error);
-  if (root != NULL)
-    self->n_users++;
-  g_mutex_unlock (&self->lock);
-
-  return root;
 }
 
 SandboxWorkspaceRoot *
@@ -824,8 +901,8 @@ sandbox_workspace_take_view (SandboxWorkspace *self,
       view = old;
     }
   self->mounts = FALSE;
-  g_cond_broadcast (&self->mounted);
   g_mutex_unlock (&self->lock);
+  sandbox_workspace_resume_queue (self);
   g_clear_pointer (&view, sandbox_workspace_root_unref);
 }
 
@@ -853,6 +930,8 @@ sandbox_workspace_drop_view (SandboxWorkspace *self)
 
   /* Whoever leaves has let go before. If somebody never does, the old one is still there. */
   g_mutex_lock (&self->lock);
+  if (!self->mounts)
+    self->mounts_end = g_get_monotonic_time () + MOUNT_LIMIT_US;
   self->mounts = TRUE;
   dropped = self->n_users == 0;
   if (dropped && self->root != self->directory)
@@ -918,18 +997,6 @@ sandbox_workspace_job_write (SandboxWorkspaceJob *self,
   return sandbox_contained_write (self->root->fd, self->path, data, size, self->mode, self->flags, error);
 }
 
-/* A guest can fill a directory as fast as we empty it. */
-int
-sandbox_workspace_job_check (gpointer data)
-{
-  SandboxWorkspaceJob *self = data;
-
-  if (sandbox_request_is_cancelled (self->request))
-    return ECANCELED;
-
-  return g_get_monotonic_time () > self->end ? ETIMEDOUT : 0;
-}
-
 static gboolean
 sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
                               gpointer            *answer,
@@ -937,139 +1004,6 @@ sandbox_workspace_job_remove (SandboxWorkspaceJob *self,
 {
   return sandbox_contained_remove (self->root->fd, self->path, self->flags,
                                    sandbox_workspace_job_check, self, error);
-}
-
-static gboolean
-sandbox_workspace_job_work_as_owner (SandboxWorkspaceJob *self,
-                                     gpointer            *answer,
-                                     GError             **error)
-{
-  g_auto (SandboxOwner) owner = { FALSE };
-  g_autoptr (GError) failure = NULL;
-  guint uid, gid;
-
-  if (sandbox_request_is_cancelled (self->request))
-    {
-      g_propagate_error (error, sandbox_error_new_cancelled ());
-      return FALSE;
-    }
-  sandbox_workspace_root_get_owner (self->root, self->workspace, &uid, &gid);
-  if (!self->enters_itself && !sandbox_owner_enter (&owner, uid, gid, error))
-    return FALSE;
-  if (self->run (self, answer, &failure))
-    return TRUE;
-
-  /* In a directory that has been removed nothing is ever found. */
-  if (!g_error_matches (failure, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND) ||
-      sandbox_workspace_check (self->workspace, error))
-    g_propagate_error (error, g_steal_pointer (&failure));
-
-  return FALSE;
-}
-
-/* The thread is itself again before anybody is told. */
-static gboolean
-sandbox_workspace_job_work (SandboxWorkspaceJob *self,
-                            gpointer            *answer,
-                            GError             **error)
-{
-  gboolean done = FALSE;
-
-  self->root = sandbox_workspace_enter (self->workspace, sandbox_workspace_job_check, self, error);
-  if (self->root == NULL)
-    return FALSE;
-  done = sandbox_workspace_job_work_as_owner (self, answer, error);
-  sandbox_workspace_leave (self->workspace, g_steal_pointer (&self->root));
-
-  return done;
-}
-
-/* @answer is taken. */
-static void
-sandbox_workspace_job_answer (SandboxWorkspaceJob *self,
-                              gpointer             answer)
-{
-  if (answer == NULL)
-    sandbox_request_return_done (self->request);
-  else if (self->gives_object)
-    {
-      sandbox_request_return_object (self->request, answer);
-      g_object_unref (answer);
-    }
-  else
-    {
-      sandbox_request_return_bytes (self->request, answer);
-      g_bytes_unref (answer);
-    }
-}
-
-static void
-sandbox_workspace_job_pool_cb (gpointer data,
-                               gpointer user_data)
-{
-  SandboxWorkspaceJob *self = data;
-  gpointer             answer = NULL;
-  g_autoptr (GError) error = NULL;
-  gboolean done;
-
-  done = sandbox_workspace_job_work (self, &answer, &error);
-
-  /* Before anybody is told, who may take the end of the call for the end of all that it holds. */
-  g_clear_pointer (&self->bytes, g_bytes_unref);
-  g_clear_object (&self->directory);
-  g_clear_object (&self->workspace);
-  g_clear_pointer (&self->path, g_free);
-  g_clear_pointer (&self->to, g_free);
-
-  if (done)
-    sandbox_workspace_job_answer (self, answer);
-  else
-    sandbox_request_return_error (self->request, error);
-  g_object_unref (self->request);
-  g_free (self);
-}
-
-gboolean
-sandbox_workspace_start (SandboxWorkspaceJob *job,
-                         const char          *path,
-                         const char          *to,
-                         GError             **error)
-{
-  g_autofree char     *relative = sandbox_path_resolve (path, SANDBOX_WORKSPACE_PATH, error);
-  g_autofree char     *relative_to = NULL;
-  gpointer             answer = NULL;
-  SandboxWorkspaceJob *queued = NULL;
-
-  if (relative == NULL)
-    return FALSE;
-  if (to != NULL && (relative_to = sandbox_path_resolve (to, SANDBOX_WORKSPACE_PATH, error)) == NULL)
-    return FALSE;
-
-  job->path = relative;
-  job->to = relative_to;
-  job->end = g_get_monotonic_time () + sandbox_request_get_time_limit_ms (job->request) * G_TIME_SPAN_MILLISECOND;
-
-  if (sandbox_request_may_block (job->request))
-    {
-      if (!sandbox_workspace_job_work (job, &answer, error))
-        return FALSE;
-      sandbox_workspace_job_answer (job, answer);
-      return TRUE;
-    }
-
-  queued = g_memdup2 (job, sizeof *job);
-  queued->path = g_steal_pointer (&relative);
-  queued->to = g_steal_pointer (&relative_to);
-  g_object_ref (queued->workspace);
-  g_object_ref (queued->request);
-  if (queued->bytes != NULL)
-    g_bytes_ref (queued->bytes);
-  if (queued->directory != NULL)
-    g_object_ref (queued->directory);
-  sandbox_pool_push (job->run == sandbox_workspace_job_remove ? SANDBOX_POOL_REMOVALS : SANDBOX_POOL_CALLS,
-                     sandbox_workspace_job_pool_cb, queued);
-
-  return TRUE;
 }
 
 /**
@@ -1176,7 +1110,7 @@ sandbox_workspace_remove (SandboxWorkspace  *self,
                           SandboxRequest    *request,
                           GError           **error)
 {
-  SandboxWorkspaceJob job = { sandbox_workspace_job_remove, self, request, .flags = flags };
+  SandboxWorkspaceJob job = { sandbox_workspace_job_remove, self, request, .flags = flags, .pool = SANDBOX_POOL_REMOVALS };
 
   g_return_val_if_fail (SANDBOX_IS_WORKSPACE (self), FALSE);
   g_return_val_if_fail (path != NULL, FALSE);

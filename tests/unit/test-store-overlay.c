@@ -3,6 +3,7 @@
 /* Sessions over the tree of a template. */
 
 #include "sandbox-fork-private.h"
+#include "sandbox-request-private.h"
 #include "sandbox-state-private.h"
 #include "sandbox-store-session-private.h"
 #include "sandbox-file-stream-private.h"
@@ -537,6 +538,157 @@ test_view (Fixture      *fixture,
   g_assert_finalize_object (workspace);
 }
 
+/* More than the pool has threads */
+#define N_READS 6
+
+typedef struct
+{
+  GMutex  lock; /* guards what follows */
+  GCond   cond;
+  guint   n_done;
+  guint   n_failed;
+  GError *error; /* the last one */
+} Reads;
+
+static void
+read_answer_cb (gpointer      user_data,
+                gpointer      answer,
+                const GError *error)
+{
+  Reads *reads = user_data;
+
+  g_mutex_lock (&reads->lock);
+  if (error != NULL)
+    {
+      reads->n_failed++;
+      g_clear_error (&reads->error);
+      reads->error = g_error_copy (error);
+    }
+  else
+    reads->n_done++;
+  g_cond_signal (&reads->cond);
+  g_mutex_unlock (&reads->lock);
+}
+
+/* In the pool. */
+static void
+begin_reads (Reads            *reads,
+             SandboxWorkspace *workspace,
+             guint             n,
+             GCancellable     *cancellable)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      g_autoptr (SandboxRequest) request = sandbox_request_new_internal (G_TYPE_BYTES, cancellable, read_answer_cb, reads);
+      g_autoptr (GError) error = NULL;
+
+      g_assert_true (sandbox_workspace_read (workspace, "file", 0, 16, request, &error));
+      g_assert_no_error (error);
+      sandbox_request_dispatched (request, TRUE, NULL);
+    }
+}
+
+static void
+wait_for_reads (Reads *reads,
+                guint  n_done,
+                guint  n_failed)
+{
+  gint64 end = g_get_monotonic_time () + 5 * G_USEC_PER_SEC;
+
+  g_mutex_lock (&reads->lock);
+  while (reads->n_done + reads->n_failed < n_done + n_failed && g_cond_wait_until (&reads->cond, &reads->lock, end))
+    ;
+  g_assert_cmpuint (reads->n_done, ==, n_done);
+  g_assert_cmpuint (reads->n_failed, ==, n_failed);
+  g_mutex_unlock (&reads->lock);
+}
+
+/* Until the pool has had all of them in its hands */
+static void
+wait_for_queue (SandboxWorkspace *workspace,
+                guint             n)
+{
+  guint length = 0;
+
+  for (gint64 end = g_get_monotonic_time () + 5 * G_USEC_PER_SEC; length < n && g_get_monotonic_time () < end; g_usleep (1000))
+    {
+      g_mutex_lock (&workspace->lock);
+      length = workspace->queue->len;
+      g_mutex_unlock (&workspace->lock);
+    }
+  g_assert_cmpuint (length, ==, n);
+}
+
+static void
+test_queue (Fixture      *fixture,
+            gconstpointer unused)
+{
+  Trial trial = { 0 };
+  Reads waiting = { 0 };
+  Reads others = { 0 };
+  g_autoptr (SandboxTemplate) made = prewarm_files (fixture->store, 2);
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autofree char  *place = make_place (fixture, "place");
+  g_autofree char  *file = g_build_filename (place, "file", NULL);
+  SandboxWorkspace *workspace = NULL;
+  SandboxWorkspace *other = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Work on files that waits for an overlay holds no thread of the pool, so that of other sessions is done meanwhile; "
+                  "it goes on with the view, at the end of the session, and when nothing has come for long");
+
+  g_mutex_init (&waiting.lock);
+  g_cond_init (&waiting.cond);
+  g_mutex_init (&others.lock);
+  g_cond_init (&others.cond);
+  g_assert_true (g_file_set_contents (file, "text", 4, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (chmod (file, 0644), ==, 0);
+  other = sandbox_workspace_new (place, &error);
+  g_assert_no_error (error);
+  sandbox_store_set_overlay (fixture->store, try_cb, &trial);
+  workspace = make_workspace (fixture, sandbox_template_get_key (made), SANDBOX_WORKSPACE_MODE_OVERLAY);
+
+  g_assert_true (sandbox_workspace_drop_view (workspace));
+  begin_reads (&waiting, workspace, N_READS, NULL);
+  begin_reads (&others, other, N_READS, NULL);
+  wait_for_reads (&others, N_READS, 0);
+  wait_for_queue (workspace, N_READS);
+  wait_for_reads (&waiting, 0, 0);
+  take_view (workspace, place);
+  wait_for_reads (&waiting, N_READS, 0);
+
+  /* Whoever does not want it any more is not waited for */
+  g_assert_true (sandbox_workspace_drop_view (workspace));
+  g_cancellable_cancel (cancellable);
+  begin_reads (&waiting, workspace, 1, cancellable);
+  wait_for_reads (&waiting, N_READS, 1);
+  g_assert_error (waiting.error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+
+  /* The backend has let its time pass */
+  workspace->mounts_end = g_get_monotonic_time () + G_USEC_PER_SEC / 2;
+  begin_reads (&waiting, workspace, 1, NULL);
+  wait_for_queue (workspace, 1);
+  wait_for_reads (&waiting, N_READS, 2);
+  g_assert_error (waiting.error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
+
+  take_view (workspace, place);
+  g_assert_true (sandbox_workspace_drop_view (workspace));
+  begin_reads (&waiting, workspace, N_READS, NULL);
+  wait_for_queue (workspace, N_READS);
+  sandbox_workspace_give_up (workspace);
+  wait_for_reads (&waiting, N_READS, 2 + N_READS);
+  g_assert_error (waiting.error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED);
+
+  g_clear_error (&waiting.error);
+  g_assert_finalize_object (workspace);
+  g_assert_finalize_object (other);
+  g_mutex_clear (&waiting.lock);
+  g_cond_clear (&waiting.cond);
+  g_mutex_clear (&others.lock);
+  g_cond_clear (&others.cond);
+}
+
 #define ADD(name, data, function) \
  g_test_add ("/store-overlay/" name, Fixture, data, fixture_set_up, function, fixture_tear_down)
 
@@ -546,12 +698,17 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
+  /* They have a descriptor each from the first use on */
+  sandbox_get_worker_context ();
+  g_main_context_default ();
+
   ADD ("choice", NULL, test_choice);
   ADD ("attach", NULL, test_attach);
   ADD ("in-use", NULL, test_in_use);
   ADD ("meanwhile", NULL, test_meanwhile);
   ADD ("mounted", NULL, test_mounted);
   ADD ("view", NULL, test_view);
+  ADD ("queue", NULL, test_queue);
 
   return g_test_run ();
 }
