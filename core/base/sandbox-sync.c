@@ -9,9 +9,12 @@ static GPrivate innermost;
 static GPrivate spare = G_PRIVATE_INIT ((GDestroyNotify) g_main_context_unref);
 static GPrivate spare_generation; /* GUINT_TO_POINTER () */
 
+/* In a forked child nothing comes here: the lock, or that of the context, may have been another thread's at the fork,
+ * which is not there to give it back. */
 struct _SandboxDispatcher
 {
   gatomicrefcount ref_count;
+  guint           generation;
   GMutex          lock;
   GMainContext   *home;
   GQueue          blocked; /* GMainContext, innermost first, over all threads; guarded by lock */
@@ -24,6 +27,7 @@ sandbox_dispatcher_new (void)
   SandboxSync       *sync = g_private_get (&innermost);
 
   g_atomic_ref_count_init (&self->ref_count);
+  self->generation = sandbox_fork_get_generation ();
   g_mutex_init (&self->lock);
   g_queue_init (&self->blocked);
   if (sync == NULL || g_main_context_get_thread_default () != sync->context)
@@ -48,9 +52,12 @@ sandbox_dispatcher_unref (SandboxDispatcher *self)
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
 
-  g_queue_clear (&self->blocked);
-  g_main_context_unref (self->home);
-  g_mutex_clear (&self->lock);
+  if (!sandbox_fork_is_past (self->generation))
+    {
+      g_queue_clear (&self->blocked);
+      g_main_context_unref (self->home);
+      g_mutex_clear (&self->lock);
+    }
   g_free (self);
 }
 
@@ -127,9 +134,12 @@ sandbox_sync_begin (SandboxSync       *self,
   g_main_context_push_thread_default (self->context);
   g_private_set (&innermost, self);
 
-  self->dispatcher = dispatcher != NULL ? sandbox_dispatcher_ref (dispatcher) : NULL;
-  if (self->dispatcher != NULL)
-    sandbox_dispatcher_enter (self->dispatcher, self->context);
+  self->dispatcher = NULL;
+  if (dispatcher != NULL && !sandbox_fork_is_past (dispatcher->generation))
+    {
+      self->dispatcher = sandbox_dispatcher_ref (dispatcher);
+      sandbox_dispatcher_enter (self->dispatcher, self->context);
+    }
 }
 
 void
@@ -159,7 +169,7 @@ sandbox_sync_end (SandboxSync *self)
     return;
 
   g_clear_object (&self->result);
-  if (self->dispatcher != NULL)
+  if (self->dispatcher != NULL && !sandbox_fork_is_past (self->generation))
     sandbox_dispatcher_leave (self->dispatcher, self->context);
   while (!sandbox_fork_is_past (self->generation) && g_main_context_iteration (self->context, FALSE))
     ;

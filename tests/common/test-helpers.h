@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What waits in a test fails after so long, far above what a busy machine needs. */
 #define TEST_LIMIT_US (30 * G_USEC_PER_SEC)
@@ -80,6 +81,44 @@ static inline guint
 test_count_threads (void)
 {
   return test_count_entries ("/proc/self/task");
+}
+
+static inline gboolean
+test_threads_wait (void)
+{
+  g_autoptr (GDir) tasks = g_dir_open ("/proc/self/task", 0, NULL);
+  const char *name = NULL;
+  gboolean    all = TRUE;
+
+  g_assert_nonnull (tasks);
+  while (all && (name = g_dir_read_name (tasks)) != NULL)
+    {
+      g_autofree char *path = g_build_filename ("/proc/self/task", name, "stat", NULL);
+      g_autofree char *text = NULL;
+
+      if (atoi (name) == gettid ())
+        continue;
+      /* One that has ended in between is no hindrance. */
+      all = !g_file_get_contents (path, &text, NULL, NULL) || g_str_has_prefix (strrchr (text, ')'), ") S");
+    }
+
+  return all;
+}
+
+/* Returns when every other thread waits for something: seen twice, as one may have waited for another. */
+static inline void
+test_wait_for_threads (void)
+{
+  gint64 end = g_get_monotonic_time () + 10 * G_USEC_PER_SEC;
+  guint  seen = 0;
+
+  while (seen < 2)
+    {
+      g_assert_cmpint (g_get_monotonic_time (), <, end);
+      seen = test_threads_wait () ? seen + 1 : 0;
+      if (seen == 0)
+        g_usleep (500);
+    }
 }
 
 static inline void

@@ -5,6 +5,8 @@
 
 #include "../common/test-helpers.h"
 
+#include <sys/wait.h>
+
 /* Answers a task on the worker, as most calls of the library end. */
 static gboolean
 answer_on_worker_cb (gpointer data)
@@ -294,6 +296,120 @@ test_blocked (void)
   g_assert_true (hook.thread == g_thread_self ());
 }
 
+/* ---- In a forked child */
+
+typedef struct
+{
+  GMainContext      *context;
+  SandboxDispatcher *dispatcher;
+  gboolean           held;
+  gboolean           done;
+} Holder;
+
+/* GLib calls this with the lock of the context. */
+static void
+holder_ref_cb (gpointer data)
+{
+  Holder *holder = data;
+
+  g_atomic_int_set (&holder->held, TRUE);
+  while (!g_atomic_int_get (&holder->done))
+    g_usleep (1000);
+}
+
+static void
+holder_unref_cb (gpointer data)
+{
+}
+
+static gboolean
+nothing_cb (gpointer data)
+{
+  return G_SOURCE_REMOVE;
+}
+
+static void
+holder_get_cb (gpointer     data,
+               GSource     *source,
+               GSourceFunc *func,
+               gpointer    *func_data)
+{
+  *func = nothing_cb;
+  *func_data = NULL;
+}
+
+static gpointer
+holder_thread (gpointer data)
+{
+  static GSourceCallbackFuncs funcs = { holder_ref_cb, holder_unref_cb, holder_get_cb };
+  g_autoptr (GSource) source = g_idle_source_new ();
+  Holder *holder = data;
+
+  g_source_set_callback_indirect (source, holder, &funcs);
+  g_source_attach (source, holder->context);
+  g_main_context_iteration (holder->context, TRUE);
+
+  return NULL;
+}
+
+static gpointer
+invoking_thread (gpointer data)
+{
+  Holder *holder = data;
+
+  sandbox_dispatcher_invoke (holder->dispatcher, nothing_cb, NULL, NULL);
+
+  return NULL;
+}
+
+static void G_GNUC_NORETURN
+call_in_child (SandboxDispatcher *dispatcher)
+{
+  SandboxSync sync;
+
+  alarm (10);
+  sandbox_sync_begin (&sync, dispatcher);
+  sandbox_sync_end (&sync);
+  sandbox_dispatcher_unref (dispatcher);
+  /* Without a search for leaks, of what threads had that are not there */
+  if (g_getenv ("SANDBOX_TEST_VALGRIND") != NULL)
+    execlp ("true", "true", NULL);
+  _exit (0);
+}
+
+static void
+test_forked (void)
+{
+  Holder   holder = { .context = g_main_context_new () };
+  GThread *holding = NULL;
+  GThread *invoking = NULL;
+  pid_t    pid = 0;
+  int      status = -1;
+
+  g_test_summary ("Case 96: a call in a forked child does not wait for a thread of the parent's that had the lock at the fork");
+
+  g_main_context_push_thread_default (holder.context);
+  holder.dispatcher = sandbox_dispatcher_new ();
+  g_main_context_pop_thread_default (holder.context);
+  holding = g_thread_new ("holding", holder_thread, &holder);
+  test_wait (g_atomic_int_get (&holder.held));
+  invoking = g_thread_new ("invoking", invoking_thread, &holder);
+  test_wait_for_threads ();
+
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    call_in_child (holder.dispatcher);
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+
+  g_atomic_int_set (&holder.done, TRUE);
+  g_thread_join (holding);
+  g_thread_join (invoking);
+  sandbox_dispatcher_unref (holder.dispatcher);
+  g_main_context_unref (holder.context);
+}
+
 static gpointer
 many_calls_thread (gpointer data)
 {
@@ -556,6 +672,7 @@ main (int    argc,
   g_test_add_func ("/dispatcher/blocked", test_blocked);
   g_test_add_func ("/dispatcher/ends", test_ends);
   g_test_add_func ("/dispatcher/gone", test_dispatcher_gone);
+  g_test_add_func ("/dispatcher/forked", test_forked);
   g_test_add_func ("/worker/one", test_worker);
   g_test_add_func ("/worker/pool", test_pool);
   g_test_add_func ("/sync/removals", test_removals);
