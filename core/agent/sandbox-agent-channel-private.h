@@ -17,8 +17,12 @@ SandboxAgentGroup *sandbox_agent_channel_get_group (SandboxAgentChannel *self);
 /* Whether the other end makes slots, and is no slot itself. */
 gboolean sandbox_agent_channel_has_slots (SandboxAgentChannel *self);
 
+/* Once the other end has read what it is to prepare: keeps what it has not read short, so that it is asked for some slots at
+ * a time. */
+void sandbox_agent_channel_limit_unread (SandboxAgentChannel *self);
+
 /* Has a slot made: a channel to it, which may be used at once, whatever becomes of the slot. The sandbox lives as long as
- * channels to slots do. */
+ * channels to slots do. G_IO_ERROR_WOULD_BLOCK: not before the socket can be written to. */
 SandboxAgentChannel *sandbox_agent_channel_arm (SandboxAgentChannel *self,
                                                 GError             **error);
 
@@ -28,6 +32,10 @@ gboolean sandbox_agent_channel_is_dead (SandboxAgentChannel *self);
 /* Sends what the sandbox is prepared with. Once, first; a slot has been prepared already. */
 gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                            GError             **error);
+
+/* What the other end has not said by now it never will: it ends when it tries to. What it has said can still be read. From
+ * then on the socket hangs up when nobody has the other end any more. */
+void sandbox_agent_channel_silence (SandboxAgentChannel *self);
 
 /* Ends the sandbox, however far it has come. From any thread. */
 void sandbox_agent_channel_kill (SandboxAgentChannel *self);

@@ -25,6 +25,8 @@
 
 /* So much of what a launcher says is kept. */
 #define WORDS_MAX 512
+/* So much can be unread by an agent that makes slots, as the kernel counts: some ten requests. */
+#define UNREAD_MAX 4096
 
 /**
  * SandboxAgentChannel:
@@ -602,6 +604,14 @@ sandbox_agent_channel_has_slots (SandboxAgentChannel *self)
   return (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0;
 }
 
+void
+sandbox_agent_channel_limit_unread (SandboxAgentChannel *self)
+{
+  const int size = UNREAD_MAX;
+
+  setsockopt (self->socket_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 SandboxAgentChannel *
 sandbox_agent_channel_arm (SandboxAgentChannel *self,
                            GError             **error)
@@ -626,7 +636,9 @@ sandbox_agent_channel_arm (SandboxAgentChannel *self,
   packet.fds[0] = sockets[1];
   sent = sandbox_agent_send (self->socket_fd, &packet, buffer, sizeof buffer);
   sandbox_fork_unlock ();
-  if (!sent)
+  if (!sent && errno == EAGAIN)
+    g_set_error_literal (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK, "The sandbox of the session has to make other slots first");
+  else if (!sent)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                  "The sandbox of the session cannot be asked for a slot: %s", g_strerror (errno));
   sandbox_close_fd (sockets[1]);
@@ -730,6 +742,12 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   sandbox_fork_close (&self->lock_fd);
 
   return TRUE;
+}
+
+void
+sandbox_agent_channel_silence (SandboxAgentChannel *self)
+{
+  shutdown (self->socket_fd, SHUT_RD);
 }
 
 void

@@ -10,6 +10,8 @@
 
 /* So many sandboxes in a row may be killed while they are built before somebody is told. */
 #define KILLED_MAX 2
+/* A sandbox that takes none of those who wait for so long takes none. */
+#define TURN_LIMIT_MS 10000
 
 struct _SandboxAgentNest
 {
@@ -22,6 +24,7 @@ struct _SandboxAgentNest
   GCancellable           *opening;  /* a channel to a new one is on its way; cancelled: it will not do */
   guint                   n_killed; /* since one was ready */
   GQueue                  waiting;  /* of SandboxAgentWaiter: want a slot */
+  GSource                *turn;     /* the limit of those who wait while the sandbox is ready */
   GQueue                  endings;  /* of SandboxAgentEnding: want it to end */
 };
 
@@ -120,18 +123,66 @@ sandbox_agent_nest_fail_waiting (SandboxAgentNest *self,
     }
 }
 
-/* What waits gets slots, for as long as the sandbox is there: a slot may be the first to tell of its end. */
+static gboolean
+sandbox_agent_nest_turn_cb (gpointer user_data)
+{
+  SandboxAgentNest *self = user_data;
+  g_autoptr (GError) error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                          "The sandbox of the session took no command within %d ms", TURN_LIMIT_MS);
+
+  g_clear_pointer (&self->turn, g_source_unref);
+  sandbox_agent_nest_fail_waiting (self, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Counts the time anew for those who wait for a sandbox that is ready. */
+static void
+sandbox_agent_nest_limit_turn (SandboxAgentNest *self)
+{
+  if (self->turn != NULL)
+    g_source_destroy (self->turn);
+  g_clear_pointer (&self->turn, g_source_unref);
+  if (g_queue_is_empty (&self->waiting) || self->slots == NULL || !sandbox_agent_slots_is_ready (self->slots))
+    return;
+
+  self->turn = g_timeout_source_new (TURN_LIMIT_MS);
+  g_source_set_callback (self->turn, sandbox_agent_nest_turn_cb, sandbox_agent_nest_ref (self), sandbox_agent_nest_unref_cb);
+  g_source_attach (self->turn, sandbox_get_worker_context ());
+}
+
+/* FALSE if whoever wants a slot has to wait. */
+static gboolean
+sandbox_agent_nest_serve (SandboxAgentNest    *self,
+                          SandboxAgentNestFunc func,
+                          gpointer             user_data)
+{
+  g_autoptr (GError) error = NULL;
+  SandboxAgentChannel *slot = NULL;
+
+  if (self->closed)
+    error = sandbox_agent_nest_new_stopped ();
+  else if (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots))
+    slot = sandbox_agent_slots_take (self->slots, &error);
+  if (slot == NULL && error == NULL)
+    return FALSE;
+
+  func (user_data, self->slots, slot, error);
+
+  return TRUE;
+}
+
+/* What waits gets slots, one after another, for as long as there are any. */
 static void
 sandbox_agent_nest_serve_waiting (SandboxAgentNest *self)
 {
-  SandboxAgentWaiter *next = NULL;
+  SandboxAgentWaiter *waiter = NULL;
 
-  while (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots) && (next = g_queue_pop_head (&self->waiting)) != NULL)
-    {
-      g_autofree SandboxAgentWaiter *waiter = next;
-
-      sandbox_agent_nest_take (self, waiter->func, waiter->data);
-    }
+  while ((waiter = g_queue_pop_head (&self->waiting)) != NULL && sandbox_agent_nest_serve (self, waiter->func, waiter->data))
+    g_free (waiter);
+  if (waiter != NULL)
+    g_queue_push_head (&self->waiting, waiter);
+  sandbox_agent_nest_limit_turn (self);
 }
 
 static void
@@ -147,7 +198,7 @@ sandbox_agent_nest_answer_endings (SandboxAgentNest *self)
     }
 }
 
-/* The sandbox is ready, or over. */
+/* The sandbox is ready, takes more, or is over. */
 static void
 sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
                                   gpointer           data)
@@ -157,8 +208,11 @@ sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
 
   if (sandbox_agent_slots_is_ready (slots))
     {
+      const int view_fd = sandbox_agent_slots_steal_view (slots);
+
       self->n_killed = 0;
-      sandbox_agent_nest_pass_view (self, sandbox_agent_slots_steal_view (slots));
+      if (view_fd >= 0)
+        sandbox_agent_nest_pass_view (self, view_fd);
       sandbox_agent_nest_serve_waiting (self);
       return;
     }
@@ -170,6 +224,7 @@ sandbox_agent_nest_slots_changed (SandboxAgentSlots *slots,
       sandbox_agent_nest_fail_waiting (self, failure);
     }
   g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
+  sandbox_agent_nest_limit_turn (self);
   sandbox_agent_nest_answer_endings (self);
   sandbox_agent_nest_open (self);
   /* Nobody is to wait for a view that does not come: the sandbox may have been ended while it was built. */
@@ -259,24 +314,18 @@ sandbox_agent_nest_take (SandboxAgentNest    *self,
                          SandboxAgentNestFunc func,
                          gpointer             user_data)
 {
-  g_autoptr (GError) error = NULL;
-  SandboxAgentChannel *slot = NULL;
-  SandboxAgentWaiter  *waiter = NULL;
+  SandboxAgentWaiter *waiter = NULL;
 
-  if (self->closed)
-    error = sandbox_agent_nest_new_stopped ();
-  else if (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots))
-    slot = sandbox_agent_slots_take (self->slots, &error);
-  if (slot != NULL || error != NULL)
-    {
-      func (user_data, self->slots, slot, error);
-      return;
-    }
+  /* Nobody gets past those who wait. */
+  if ((g_queue_is_empty (&self->waiting) || self->closed) && sandbox_agent_nest_serve (self, func, user_data))
+    return;
 
   waiter = g_new (SandboxAgentWaiter, 1);
   waiter->func = func;
   waiter->data = user_data;
   g_queue_push_tail (&self->waiting, waiter);
+  if (self->turn == NULL)
+    sandbox_agent_nest_limit_turn (self);
   sandbox_agent_nest_open (self);
 }
 
@@ -292,6 +341,8 @@ sandbox_agent_nest_forget (SandboxAgentNest *self,
         {
           g_queue_delete_link (&self->waiting, at);
           g_free (waiter);
+          if (g_queue_is_empty (&self->waiting))
+            sandbox_agent_nest_limit_turn (self);
           return TRUE;
         }
     }
@@ -330,5 +381,6 @@ sandbox_agent_nest_close (SandboxAgentNest *self,
 
   self->closed = TRUE;
   sandbox_agent_nest_fail_waiting (self, stopped);
+  sandbox_agent_nest_limit_turn (self);
   sandbox_agent_nest_end (self, func, user_data);
 }

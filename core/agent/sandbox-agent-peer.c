@@ -8,6 +8,7 @@
 #include "sandbox-worker-private.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,10 +42,13 @@ struct _SandboxAgentPeer
   SandboxAgentPeerPhase phase;
   GError               *failure;
   GSource              *socket_watch; /* NULL: nothing will be said any more */
+  GSource              *end_watch;    /* for the end of one that has no launcher and never said a word */
   GSource              *init_watch;
   GSource              *limit;
   GSource              *launcher_limit;
+  gboolean              has_launcher;
   gboolean              launcher_ended;
+  gboolean              has_hung_up; /* what end_watch was for */
   gboolean              left_unread;
   int                   init_fd; /* pidfd of process 1; set before READY, closed with the object or in a forked child */
 };
@@ -110,11 +114,14 @@ sandbox_agent_peer_init_has_ended (SandboxAgentPeer *self)
 }
 
 /* Process 1 takes the sandbox along, and its parent, which waits for it, ends by itself. Before there is a process 1, or
- * where it may not be killed, the launcher goes with all that it has made. */
+ * where it may not be killed, the launcher goes with all that it has made. An agent without a launcher cannot say HELLO any
+ * more, and without that it reads no command. */
 void
 sandbox_agent_peer_kill (SandboxAgentPeer *self)
 {
-  if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
+  if (self->init_fd < 0 && !self->has_launcher)
+    sandbox_agent_channel_silence (self->channel);
+  else if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
     sandbox_agent_channel_kill (self->channel);
 }
 
@@ -123,6 +130,7 @@ sandbox_agent_peer_over (SandboxAgentPeer *self)
 {
   self->phase = PHASE_OVER;
   sandbox_agent_peer_clear_source (&self->socket_watch);
+  sandbox_agent_peer_clear_source (&self->end_watch);
   sandbox_agent_peer_clear_source (&self->init_watch);
   sandbox_agent_peer_clear_source (&self->limit);
   self->funcs->over (self->user);
@@ -341,6 +349,44 @@ sandbox_agent_peer_limit_launcher (SandboxAgentPeer *self)
                                                               sandbox_agent_peer_launcher_limit_cb);
 }
 
+static gboolean
+sandbox_agent_peer_hung_up_cb (int          fd,
+                               GIOCondition condition,
+                               gpointer     user_data)
+{
+  SandboxAgentPeer *self = user_data;
+
+  g_clear_pointer (&self->end_watch, g_source_unref);
+  self->has_hung_up = TRUE;
+  sandbox_agent_peer_check (self);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* An agent that has not said HELLO is being made, or is yet to be. It has ended when nobody has its socket. */
+static void
+sandbox_agent_peer_watch_end (SandboxAgentPeer *self)
+{
+  if (self->phase != PHASE_ENDING || self->has_launcher || self->init_fd >= 0 || self->socket_watch != NULL ||
+      self->end_watch != NULL || self->has_hung_up)
+    return;
+
+  self->end_watch = g_unix_fd_source_new (sandbox_agent_channel_get_socket (self->channel), G_IO_HUP);
+  g_source_set_callback (self->end_watch, G_SOURCE_FUNC (sandbox_agent_peer_hung_up_cb),
+                         sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
+  g_source_attach (self->end_watch, sandbox_get_worker_context ());
+}
+
+/* Without a process 1 there is only what may still make one. */
+static gboolean
+sandbox_agent_peer_is_dead (SandboxAgentPeer *self)
+{
+  if (self->init_fd >= 0)
+    return sandbox_agent_peer_init_has_ended (self);
+
+  return self->phase == PHASE_ENDING && (self->has_launcher ? self->launcher_ended : self->has_hung_up);
+}
+
 /* What is still being built and says nothing any more will not be ready. */
 static void
 sandbox_agent_peer_check_building (SandboxAgentPeer *self)
@@ -360,16 +406,13 @@ static void
 sandbox_agent_peer_check (SandboxAgentPeer *self)
 {
   g_autoptr (SandboxAgentPeer) keep = sandbox_agent_peer_ref (self);
-  gboolean is_dead = FALSE;
 
   /* What process 1 said last may still be unread, and with a HELLO there is an end to wait for. */
   if (sandbox_agent_peer_init_has_ended (self) || self->launcher_ended)
     sandbox_agent_peer_hear (self);
   sandbox_agent_peer_check_building (self);
-
-  /* Without a process 1 there is only what may still make one. */
-  is_dead = self->init_fd >= 0 ? sandbox_agent_peer_init_has_ended (self) : self->launcher_ended && self->phase == PHASE_ENDING;
-  if (self->phase < PHASE_OVER && is_dead && (self->launcher_ended || !self->funcs->needs_launcher_end))
+  sandbox_agent_peer_watch_end (self);
+  if (self->phase < PHASE_OVER && sandbox_agent_peer_is_dead (self) && (self->launcher_ended || !self->funcs->needs_launcher_end))
     sandbox_agent_peer_over (self);
 
   sandbox_agent_peer_limit_launcher (self);
@@ -400,8 +443,9 @@ sandbox_agent_peer_watch (SandboxAgentPeer *self)
 {
   self->socket_watch = sandbox_worker_watch_fd (sandbox_agent_channel_get_socket (self->channel), sandbox_agent_peer_heard_cb,
                                                 sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
-  self->launcher_ended = !sandbox_agent_channel_watch_launcher (self->channel, sandbox_agent_peer_launcher_ended_cb,
-                                                                sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
+  self->has_launcher = sandbox_agent_channel_watch_launcher (self->channel, sandbox_agent_peer_launcher_ended_cb,
+                                                             sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
+  self->launcher_ended = !self->has_launcher;
   self->limit = sandbox_agent_peer_attach_timeout (self, START_LIMIT_MS, sandbox_agent_peer_start_limit_cb);
 }
 

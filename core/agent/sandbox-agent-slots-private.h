@@ -9,7 +9,7 @@ G_BEGIN_DECLS
  * command. On the worker, all of it. */
 typedef struct _SandboxAgentSlots SandboxAgentSlots;
 
-/* It has become ready, or has come to its end. */
+/* It has become ready, there is room again for those who found none, or it has come to its end. */
 typedef void (*SandboxAgentSlotsFunc) (SandboxAgentSlots *self,
                                        gpointer           data);
 
@@ -44,7 +44,7 @@ void sandbox_agent_slots_look (SandboxAgentSlots *self);
 int sandbox_agent_slots_steal_view (SandboxAgentSlots *self);
 
 /* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). NULL without an
- * error: it has come to its end, and another one is needed. */
+ * error: it has come to its end, and another one is needed; or there is no room yet for one more. */
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
                                                GError           **error);
 

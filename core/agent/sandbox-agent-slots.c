@@ -8,6 +8,8 @@
 #include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
 
+#include <glib-unix.h>
+
 struct _SandboxAgentSlots
 {
   grefcount ref_count;
@@ -22,6 +24,7 @@ struct _SandboxAgentSlots
   GQueue   armed;  /* of SandboxAgentChannel */
   guint    n_live; /* taken and not released */
   GSource *refill;
+  GSource *room; /* it is not asked for more slots before it has read of those that it was asked for */
   GSource *rest;
   gboolean was_killed;
   int      view_fd;
@@ -54,20 +57,28 @@ sandbox_agent_slots_unref_cb (gpointer data)
 }
 
 static void
-sandbox_agent_slots_clear_rest (SandboxAgentSlots *self)
+sandbox_agent_slots_clear_source (GSource **source)
 {
-  if (self->rest == NULL)
+  if (*source == NULL)
     return;
 
-  g_source_destroy (self->rest);
-  g_clear_pointer (&self->rest, g_source_unref);
+  g_source_destroy (*source);
+  g_clear_pointer (source, g_source_unref);
+}
+
+/* Nothing is made or waited for in there any more. */
+static void
+sandbox_agent_slots_clear (SandboxAgentSlots *self)
+{
+  g_queue_clear_full (&self->armed, g_object_unref);
+  sandbox_agent_slots_clear_source (&self->room);
+  sandbox_agent_slots_clear_source (&self->rest);
 }
 
 void
 sandbox_agent_slots_end (SandboxAgentSlots *self)
 {
-  g_queue_clear_full (&self->armed, g_object_unref);
-  sandbox_agent_slots_clear_rest (self);
+  sandbox_agent_slots_clear (self);
   sandbox_agent_peer_end (self->peer);
 }
 
@@ -82,6 +93,7 @@ sandbox_agent_slots_heard (gpointer            user,
     case SANDBOX_AGENT_READY:
       if (sandbox_agent_peer_set_ready (self->peer))
         {
+          sandbox_agent_channel_limit_unread (self->channel);
           self->view_fd = g_steal_fd (&packet->fds[0]);
           self->func (self, self->data);
         }
@@ -129,8 +141,7 @@ sandbox_agent_slots_over (gpointer user)
 {
   SandboxAgentSlots *self = user;
 
-  g_queue_clear_full (&self->armed, g_object_unref);
-  sandbox_agent_slots_clear_rest (self);
+  sandbox_agent_slots_clear (self);
   self->func (self, self->data);
   self->notify (self->data);
 }
@@ -195,7 +206,34 @@ sandbox_agent_slots_look (SandboxAgentSlots *self)
     sandbox_agent_slots_end (self);
 }
 
-/* NULL without an error if the sandbox has come to its end. */
+static void sandbox_agent_slots_refill (SandboxAgentSlots *self);
+
+static gboolean
+sandbox_agent_slots_room_cb (int          fd,
+                             GIOCondition condition,
+                             gpointer     user_data)
+{
+  SandboxAgentSlots *self = user_data;
+
+  g_clear_pointer (&self->room, g_source_unref);
+  sandbox_agent_slots_refill (self);
+  self->func (self, self->data);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_slots_await_room (SandboxAgentSlots *self)
+{
+  if (self->room != NULL)
+    return;
+
+  self->room = g_unix_fd_source_new (sandbox_agent_channel_get_socket (self->channel), G_IO_OUT);
+  g_source_set_callback (self->room, G_SOURCE_FUNC (sandbox_agent_slots_room_cb), sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+  g_source_attach (self->room, sandbox_get_worker_context ());
+}
+
+/* NULL without an error if the sandbox has come to its end, or has no room yet. */
 static SandboxAgentChannel *
 sandbox_agent_slots_arm (SandboxAgentSlots *self,
                          GError           **error)
@@ -207,7 +245,12 @@ sandbox_agent_slots_arm (SandboxAgentSlots *self,
     return slot;
 
   sandbox_agent_slots_look (self);
-  if (sandbox_agent_peer_is_ready (self->peer))
+  if (!sandbox_agent_peer_is_ready (self->peer))
+    return NULL;
+
+  if (g_error_matches (reason, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
+    sandbox_agent_slots_await_room (self);
+  else
     g_propagate_error (error, g_steal_pointer (&reason));
 
   return NULL;
@@ -236,7 +279,7 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
     return NULL;
 
   self->n_live++;
-  sandbox_agent_slots_clear_rest (self);
+  sandbox_agent_slots_clear_source (&self->rest);
 
   return slot;
 }
@@ -263,13 +306,24 @@ sandbox_agent_slots_refill_cb (gpointer user_data)
 
       if (slot == NULL)
         {
-          g_debug ("No slot is armed: %s", error != NULL ? error->message : "the sandbox has ended");
+          g_debug ("No slot is armed: %s", error != NULL ? error->message : "the sandbox has ended, or will say when");
           break;
         }
       g_queue_push_tail (&self->armed, slot);
     }
 
   return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_agent_slots_refill (SandboxAgentSlots *self)
+{
+  if (self->refill != NULL || self->manner.n_armed == 0)
+    return;
+
+  self->refill = g_idle_source_new ();
+  g_source_set_callback (self->refill, sandbox_agent_slots_refill_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+  g_source_attach (self->refill, sandbox_get_worker_context ());
 }
 
 static gboolean
@@ -292,12 +346,7 @@ sandbox_agent_slots_release (SandboxAgentSlots *self)
   if (!sandbox_agent_peer_is_ready (self->peer))
     return;
 
-  if (self->refill == NULL && self->manner.n_armed > 0)
-    {
-      self->refill = g_idle_source_new ();
-      g_source_set_callback (self->refill, sandbox_agent_slots_refill_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-      g_source_attach (self->refill, sandbox_get_worker_context ());
-    }
+  sandbox_agent_slots_refill (self);
   if (self->n_live > 0 || self->manner.idle_ms == 0 || self->rest != NULL)
     return;
 

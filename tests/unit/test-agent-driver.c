@@ -20,6 +20,9 @@
 #include "sandbox-worker.h"
 #include "../common/test-helpers.h"
 
+/* More than a sandbox is asked for at once */
+#define N_STARTS 64
+
 /* ---- A driver whose sandboxes are the test's ---- */
 
 typedef struct
@@ -136,6 +139,15 @@ agent_hello (Agent *self)
   agent_send (self, &packet);
 }
 
+static void
+agent_ready (Agent *self)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_READY, .n_fds = 1 };
+
+  packet.fds[0] = dup (self->socket_fd);
+  agent_send (self, &packet);
+}
+
 /* What the host says next; it is told to be of @type. */
 static void
 agent_expect (Agent              *self,
@@ -186,6 +198,7 @@ typedef struct
 {
   FakeDriver     *driver;
   guint           descriptors;
+  GCancellable   *cancellable; /* nullable */
   SandboxProcess *process;
   GError         *error;
   gint            answered; /* atomic */
@@ -225,6 +238,7 @@ fixture_tear_down (Fixture      *self,
   test_wait (g_atomic_int_get (&self->answered));
   g_clear_object (&self->process);
   g_clear_error (&self->error);
+  g_clear_object (&self->cancellable);
   g_clear_object (&self->driver);
   test_assert_descriptors (self->descriptors);
 }
@@ -247,9 +261,10 @@ fixture_spawn (Fixture *self)
 {
   const char *const argv[] = { "true", NULL };
   g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
-  g_autoptr (SandboxRequest) request = sandbox_request_new_internal (SANDBOX_TYPE_PROCESS, NULL, fixture_started, self);
+  g_autoptr (SandboxRequest) request = sandbox_request_new_internal (SANDBOX_TYPE_PROCESS, self->cancellable, fixture_started, self);
   g_autoptr (GError) error = NULL;
 
+  sandbox_request_set_limits (request, SANDBOX_REQUEST_TIME_LIMIT_MS, TEST_LIMIT_US / 1000);
   g_assert_true (SANDBOX_DRIVER_GET_IFACE (self->driver)->spawn (SANDBOX_DRIVER (self->driver), command, request, &error));
   g_assert_no_error (error);
   sandbox_request_dispatched (request, TRUE, NULL);
@@ -282,11 +297,9 @@ fixture_next (Fixture *self)
 static Agent *
 fixture_next_ready (Fixture *self)
 {
-  Agent             *agent = fixture_next (self);
-  SandboxAgentPacket ready = { .type = SANDBOX_AGENT_READY, .n_fds = 1 };
+  Agent *agent = fixture_next (self);
 
-  ready.fds[0] = dup (agent->socket_fd);
-  agent_send (agent, &ready);
+  agent_ready (agent);
 
   return agent;
 }
@@ -414,6 +427,124 @@ test_slot_read (Fixture      *self,
   fixture_assert_lost (self);
   fixture_assert_quiet (self, sandbox);
   agent_end (sandbox);
+}
+
+/* Cancels the start; nobody is told for as long as its agent may still become one. */
+static void
+fixture_cancel (Fixture *self)
+{
+  const gint64 end = g_get_monotonic_time () + 200 * G_TIME_SPAN_MILLISECOND;
+
+  g_cancellable_cancel (self->cancellable);
+  while (g_get_monotonic_time () < end)
+    {
+      g_main_context_iteration (NULL, FALSE);
+      g_assert_false (g_atomic_int_get (&self->answered));
+      g_usleep (1000);
+    }
+}
+
+static void
+fixture_assert_cancelled (Fixture *self)
+{
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_error (self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  g_clear_error (&self->error);
+  g_clear_object (&self->cancellable);
+  self->cancellable = g_cancellable_new ();
+  self->answered = FALSE;
+}
+
+static void
+test_slot_cancelled (Fixture      *self,
+                     gconstpointer nested)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_HELLO, .n_fds = 1 };
+  Agent             *sandbox = NULL;
+  Agent             *slot = NULL;
+  int                socket_fd = -1;
+
+  g_test_summary ("A start that is cancelled before its slot is there comes to its end with the slot, which can say nothing any more");
+
+  self->cancellable = g_cancellable_new ();
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  agent_wait (sandbox);
+  fixture_cancel (self);
+  slot = fixture_next_slot (sandbox);
+  packet.fds[0] = socket_fd = dup (sandbox->socket_fd);
+  g_assert_false (sandbox_agent_send (slot->socket_fd, &packet, slot->buffer, SANDBOX_AGENT_PACKET_MAX));
+  g_assert_cmpint (errno, ==, EPIPE);
+  close (socket_fd);
+  g_assert_false (g_atomic_int_get (&self->answered));
+  agent_end (slot);
+  fixture_assert_cancelled (self);
+
+  /* One that is there is killed. */
+  fixture_spawn (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  g_cancellable_cancel (self->cancellable);
+  test_wait (waitpid (slot->pid, NULL, WNOHANG) == slot->pid);
+  slot->pid = 0;
+  fixture_assert_cancelled (self);
+  agent_end (slot);
+
+  /* With the sandbox go those that it was still to make. */
+  fixture_spawn (self);
+  agent_wait (sandbox);
+  fixture_cancel (self);
+  agent_end (sandbox);
+  fixture_assert_cancelled (self);
+}
+
+static void
+test_slot_turns (Fixture      *self,
+                 gconstpointer nested)
+{
+  Fixture starts[N_STARTS] = { { 0 } };
+  guint   descriptors = 0;
+  guint   n_asked = 0;
+  Agent  *sandbox = NULL;
+  g_autoptr (GPtrArray) slots = g_ptr_array_new ();
+
+  g_test_summary ("A sandbox is asked for some slots at a time; the starts that come meanwhile take their turn, or are cancelled at once");
+
+  for (guint i = 0; i < N_STARTS; i++)
+    {
+      starts[i].driver = self->driver;
+      starts[i].cancellable = g_cancellable_new ();
+      fixture_spawn (&starts[i]);
+    }
+  sandbox = fixture_next (self);
+  descriptors = test_count_descriptors ();
+  agent_ready (sandbox);
+  agent_wait (sandbox);
+  g_usleep (100 * G_TIME_SPAN_MILLISECOND);
+  /* A socket and two pipes each */
+  n_asked = (test_count_descriptors () - descriptors) / 3;
+  g_test_message ("asked for %u of %u slots at once", n_asked, N_STARTS);
+  g_assert_cmpuint (n_asked, >, 1);
+  g_assert_cmpuint (n_asked, <, N_STARTS / 2);
+  /* It is the last of those who wait. */
+  g_cancellable_cancel (starts[N_STARTS - 1].cancellable);
+  fixture_assert_cancelled (&starts[N_STARTS - 1]);
+  for (guint i = 0; i < N_STARTS - 1; i++)
+    g_ptr_array_add (slots, fixture_next_slot (sandbox));
+  for (guint i = 0; i < N_STARTS - 1; i++)
+    {
+      agent_hello (slots->pdata[i]);
+      agent_run (slots->pdata[i]);
+    }
+  for (guint i = 0; i < N_STARTS - 1; i++)
+    fixture_assert_ran (&starts[i]);
+  fixture_assert_quiet (self, sandbox);
+  agent_end (sandbox);
+  for (guint i = 0; i < N_STARTS; i++)
+    {
+      g_clear_object (&starts[i].process);
+      g_clear_object (&starts[i].cancellable);
+    }
 }
 
 static void
@@ -551,6 +682,8 @@ main (int    argc,
   ADD ("slot-unread", NESTED, test_slot_unread);
   ADD ("slot-mute", NESTED, test_slot_mute);
   ADD ("slot-read", NESTED, test_slot_read);
+  ADD ("slot-cancelled", NESTED, test_slot_cancelled);
+  ADD ("slot-turns", NESTED, test_slot_turns);
   ADD ("sandbox-dies", NESTED, test_sandbox_dies);
   ADD ("sandbox-unready", NESTED, test_sandbox_unready);
   ADD ("sandbox-refused", NESTED, test_sandbox_refused);
