@@ -275,7 +275,7 @@ sandbox_bubblewrap_backend_check_overlay (SandboxBackend       *backend,
 
   if (!sandbox_bubblewrap_backend_get_slots (self, options).nested)
     return sandbox_bubblewrap_backend_refuse_overlay (error, "the property “nested” of the backend is FALSE");
-  if (!sandbox_bubblewrap_launch_check_overlay_profile (profile, error))
+  if (!sandbox_bubblewrap_launch_check_overlay_profile (profile, sandbox_create_options_get_isolation (options), error))
     return FALSE;
   if (!sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), NULL, NULL))
     return sandbox_bubblewrap_backend_refuse_overlay (error, "the profile has a limit that needs a control group");
@@ -474,6 +474,8 @@ static SandboxReportStep *
 sandbox_bubblewrap_backend_make_slots_step (SandboxBubblewrapTrial *trial)
 {
   SandboxReportStep *step = sandbox_report_step_new ("slots", trial->slots.nested);
+  const char        *obstacle = sandbox_bubblewrap_launch_get_obstacle (trial->launch, trial->slots.isolation);
+  g_autofree char   *evidence = NULL;
 
   if (trial->slots.nested)
     {
@@ -481,11 +483,11 @@ sandbox_bubblewrap_backend_make_slots_step (SandboxBubblewrapTrial *trial)
       return step;
     }
 
-  sandbox_report_step_set_evidence (step, !sandbox_bubblewrap_launch_can_nest (trial->launch)
-                                              ? "The profile does not go with slots: it protects a part of the workspace, bwrap is set-user-ID, or commands are root"
-                                              : "Namespaces inside a sandbox cannot be made, or not furnished, on this host");
+  if (obstacle != NULL)
+    evidence = g_strdup_printf ("The profile does not go with slots: %s", obstacle);
+  sandbox_report_step_set_evidence (step, evidence != NULL ? evidence : "Namespaces inside a sandbox cannot be made, or not furnished, on this host");
   sandbox_report_step_set_consequence (step, "Each command has a sandbox by bwrap, which is as tight and takes longer to start");
-  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity” and nothing of the workspace protected");
+  sandbox_report_step_set_remedy (step, "Run this program where a procfs can be mounted in a user namespace, with the default “identity”, nothing of the workspace protected, and a “workspace-target” outside of /tmp");
 
   return step;
 }
@@ -926,8 +928,13 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
    * SandboxBubblewrapBackend:nested:
    *
    * Whether the commands of a session share a sandbox by bwrap, in which each has a slot: namespaces, `/proc`, `/tmp`,
-   * Landlock rules and filter of its own, used once. Else, and on hosts where that cannot be had, each command has a
-   * sandbox by bwrap, which takes longer to start. So has each command with a limit that needs a control group.
+   * Landlock rules and filter of its own, used once. Else, and where that cannot be had, each command has a
+   * sandbox by bwrap, which is as tight and takes longer to start. So has each command with a limit that needs a control
+   * group.
+   *
+   * It cannot be had on some hosts, with a bwrap that is set-user-ID, and with a profile that makes commands root, protects
+   * a part of the workspace, or has its [property@Sandbox.Profile:workspace-target] in `/tmp` (but with
+   * %SANDBOX_ISOLATION_SHARED). The step `slots` of what [method@Sandbox.Backend.probe] reports for the profile tells.
    *
    * With slots the limit [property@Sandbox.Limits:processes] counts all commands of a session that run at a time
    * together, as the kernel counts them for a user in a user namespace. What the library runs there for itself comes

@@ -100,16 +100,33 @@ sandbox_bubblewrap_launch_is_set_user_id (SandboxBubblewrapLaunch *self)
   return self->set_user_id;
 }
 
-gboolean
-sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self)
+/* A slot has memory of its own there, over what is mounted below. */
+static const char *
+sandbox_bubblewrap_launch_get_obstacle_at (const char      *workspace_target,
+                                           SandboxIsolation isolation)
+{
+  if (isolation == SANDBOX_ISOLATION_SHARED ||
+      (!g_str_has_prefix (workspace_target, "/tmp/") && !g_str_has_prefix (workspace_target, "/dev/shm/")))
+    return NULL;
+
+  return "the “workspace-target” is in /tmp, of which each slot has its own";
+}
+
+const char *
+sandbox_bubblewrap_launch_get_obstacle (SandboxBubblewrapLaunch *self,
+                                        SandboxIsolation         isolation)
 {
   /* What is protected is looked for, and held, when a command starts: later ones of a sandbox would miss it if the host
    * has removed it since. */
   for (guint i = 0; i < self->plan->steps->len; i++)
     if (((const SandboxBubblewrapStep *) self->plan->steps->pdata[i])->kind == SANDBOX_BUBBLEWRAP_STEP_PROTECT)
-      return FALSE;
+      return "the profile protects a part of the workspace";
+  if (self->set_user_id)
+    return "bwrap is set-user-ID";
+  if (self->sources->seal_proc)
+    return "commands are root";
 
-  return !self->set_user_id && !self->sources->seal_proc;
+  return sandbox_bubblewrap_launch_get_obstacle_at (self->workspace_target, isolation);
 }
 
 gboolean
@@ -131,12 +148,13 @@ sandbox_bubblewrap_launch_is_view (SandboxBubblewrapLaunch *self,
 }
 
 gboolean
-sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile *profile,
-                                                 GError        **error)
+sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile  *profile,
+                                                 SandboxIsolation isolation,
+                                                 GError         **error)
 {
   GListModel *mounts = sandbox_profile_get_mounts (profile);
   const char *workspace = sandbox_profile_get_workspace_target (profile);
-  const char *why = NULL;
+  const char *why = sandbox_bubblewrap_launch_get_obstacle_at (workspace, isolation);
 
   if (sandbox_profile_get_identity (profile) == SANDBOX_IDENTITY_HOST && geteuid () == 0)
     why = "commands are root";

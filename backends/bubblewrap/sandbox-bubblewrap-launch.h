@@ -57,9 +57,11 @@ int sandbox_bubblewrap_launch_spawn_agent (int                         agent_fd,
                                            const char *const          *argv,
                                            pid_t                      *pid);
 
-/* Whether commands can have slots in a sandbox of the session: not without rights for the agent, not where all of /proc is
- * read-only, as that is made by bwrap, and not where something of the workspace is protected. */
-gboolean sandbox_bubblewrap_launch_can_nest (SandboxBubblewrapLaunch *self);
+/* Why commands cannot have slots in a sandbox of the session, or NULL when they can: not without rights for the agent, not
+ * where all of /proc is read-only, as that is made by bwrap, not where something of the workspace is protected, and not
+ * where that is hidden by what a slot has of its own. */
+const char *sandbox_bubblewrap_launch_get_obstacle (SandboxBubblewrapLaunch *self,
+                                                    SandboxIsolation         isolation);
 
 /* Whether the workspace is an overlay: then only one sandbox at a time, with slots. */
 gboolean sandbox_bubblewrap_launch_has_overlay (SandboxBubblewrapLaunch *self);
@@ -68,9 +70,10 @@ gboolean sandbox_bubblewrap_launch_has_overlay (SandboxBubblewrapLaunch *self);
 gboolean sandbox_bubblewrap_launch_is_view (SandboxBubblewrapLaunch *self,
                                             int                      fd);
 
-/* Whether the profile leaves a workspace that is an overlay alone. NOT_SUPPORTED. */
-gboolean sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile *profile,
-                                                          GError        **error);
+/* Whether the profile leaves a workspace that is an overlay alone, and goes with slots as far as it can tell. NOT_SUPPORTED. */
+gboolean sandbox_bubblewrap_launch_check_overlay_profile (SandboxProfile  *profile,
+                                                          SandboxIsolation isolation,
+                                                          GError         **error);
 
 /* Whether bwrap is given something by descriptor. */
 gboolean sandbox_bubblewrap_launch_binds_by_fd (SandboxBubblewrapLaunch *self);

@@ -338,6 +338,28 @@ sandbox_bubblewrap_trial_started_cb (GObject      *object,
     sandbox_bubblewrap_trial_proved (trial, error);
 }
 
+/* Each command has a sandbox by bwrap where slots cannot be had, unless it is one that all have to share. */
+static gboolean
+sandbox_bubblewrap_trial_check_slots (SandboxBubblewrapTrial *trial,
+                                      GError                **error)
+{
+  const char *obstacle = sandbox_bubblewrap_launch_get_obstacle (trial->launch, trial->slots.isolation);
+  const char *what = NULL;
+
+  trial->slots.nested = trial->slots.nested && obstacle == NULL;
+  if (!trial->slots.nested && trial->slots.isolation == SANDBOX_ISOLATION_SHARED)
+    what = "The isolation “shared”";
+  else if (!trial->slots.nested && sandbox_bubblewrap_launch_has_overlay (trial->launch))
+    what = "A workspace that is an overlay";
+  if (what == NULL)
+    return TRUE;
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "%s needs one sandbox for all commands of the session, which cannot be had: %s",
+               what, obstacle != NULL ? obstacle : "the property “nested” of the backend is FALSE");
+
+  return FALSE;
+}
+
 static void
 sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
 {
@@ -353,18 +375,9 @@ sandbox_bubblewrap_trial_prove (SandboxBubblewrapTrial *trial)
   SandboxLimits *limits = sandbox_profile_get_limits (trial->profile);
   GError        *error = NULL;
 
-  trial->slots.nested = trial->slots.nested && sandbox_bubblewrap_launch_can_nest (trial->launch);
-  if (!trial->slots.nested && trial->slots.isolation == SANDBOX_ISOLATION_SHARED)
+  if (!sandbox_bubblewrap_trial_check_slots (trial, &error))
     {
-      sandbox_bubblewrap_trial_end (trial, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                                                                "The isolation “shared” needs a sandbox of the session, which cannot be had with this profile and backend"));
-      return;
-    }
-
-  if (!trial->slots.nested && sandbox_bubblewrap_launch_has_overlay (trial->launch))
-    {
-      sandbox_bubblewrap_trial_end (trial, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
-                                                                "A workspace that is an overlay needs a sandbox of the session, which cannot be had with this profile and backend"));
+      sandbox_bubblewrap_trial_end (trial, error);
       return;
     }
 

@@ -260,7 +260,9 @@ sandbox_profile_class_init (SandboxProfileClass *klass)
    * final slash. It is also their `HOME`. Programs that write down absolute paths may need the one
    * that the workspace has on the host; a path that the host must not tell is better not used here.
    *
-   * It cannot be a directory that sandboxes need for something else, nor lie in `/proc`, `/dev` or `/run`.
+   * It cannot be a directory that sandboxes need for something else, nor lie in `/proc`, `/dev` or `/run`. In `/tmp` it
+   * can: but there each command has something of its own, so with bubblewrap one takes longer to start then, see
+   * the property `nested` of that backend.
    *
    * The default is `/workspace`.
    *

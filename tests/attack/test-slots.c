@@ -721,18 +721,18 @@ test_killed_host (gconstpointer data)
   test_remove_tree (directory);
 }
 
+/* Told of once where slots are asked for, with @obstacle of the profile, or NULL. */
 static void
-test_reported (TestSandbox  *self,
-               gconstpointer data)
+assert_reported (TestSandbox    *self,
+                 const Way      *way,
+                 SandboxProfile *profile,
+                 const char     *obstacle)
 {
-  const Way *way = data;
   g_autoptr (SandboxReport) report = NULL;
   g_autoptr (GError) error = NULL;
   guint n_steps = 0;
 
-  g_test_summary ("Where slots are asked for, the probe tells that a command ran in one; else it does not speak of them");
-
-  report = sandbox_backend_probe (self->backend, NULL, NULL, &error);
+  report = sandbox_backend_probe (self->backend, profile, NULL, &error);
   g_assert_no_error (error);
   for (guint i = 0; i < g_list_model_get_n_items (sandbox_report_get_steps (report)); i++)
     {
@@ -740,10 +740,57 @@ test_reported (TestSandbox  *self,
 
       if (!g_str_equal (sandbox_report_step_get_name (step), "slots"))
         continue;
-      g_assert_true (sandbox_report_step_get_ok (step));
+      g_assert_cmpint (sandbox_report_step_get_ok (step), ==, obstacle == NULL);
+      if (obstacle != NULL)
+        g_assert_nonnull (strstr (sandbox_report_step_get_evidence (step), obstacle));
       n_steps++;
     }
   g_assert_cmpuint (n_steps, ==, way->nested ? 1 : 0);
+}
+
+static void
+test_reported (TestSandbox  *self,
+               gconstpointer data)
+{
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+  g_test_summary ("Where slots are asked for, the probe tells that a command ran in one, or what of the profile does not go with them; "
+                  "else it does not speak of them");
+
+  assert_reported (self, data, NULL, NULL);
+  sandbox_profile_set_workspace_target (profile, "/tmp/here");
+  assert_reported (self, data, profile, "“workspace-target”");
+}
+
+static void
+test_in_tmp (TestSandbox  *self,
+             gconstpointer data)
+{
+  const Way       *way = data;
+  g_autofree char *workspace = test_make_workspace ();
+  g_autofree char *found = NULL;
+  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  TestSandbox sandbox = { .workspace = workspace, .backend = self->backend };
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A workspace in /tmp is there for each command, in a /tmp of its own unless that is shared");
+
+  sandbox_profile_set_workspace_target (profile, "/tmp/a/here");
+  sandbox_create_options_set_profile (options, profile);
+  sandbox_create_options_set_workspace_path (options, workspace);
+  sandbox_create_options_set_isolation (options, way->isolation);
+  handle = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_no_error (error);
+  sandbox.handle = handle;
+  sandbox.session = sandbox_handle_get_session (handle);
+  g_free (test_sh (&sandbox, "echo text >kept; touch /tmp/left"));
+  found = test_sh (&sandbox, "pwd; cat kept; ls /tmp");
+  g_assert_cmpstr (found, ==, way->isolation == SANDBOX_ISOLATION_SHARED ? "/tmp/a/here\ntext\na\nleft\n" : "/tmp/a/here\ntext\na\n");
+  g_assert_true (sandbox_handle_delete (handle, NULL, &error));
+  g_assert_no_error (error);
+  test_remove_tree (workspace);
 }
 
 int
@@ -765,6 +812,7 @@ main (int    argc,
     { "root/descriptors", test_agent_descriptors, TRUE },
     { "storm", test_storm },
     { "reported", test_reported },
+    { "in-tmp", test_in_tmp },
   };
 
   if (g_getenv ("SANDBOX_TEST_HOST") != NULL && argc == 3)

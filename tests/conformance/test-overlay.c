@@ -243,6 +243,13 @@ test_choice (Overlay      *self,
   g_autoptr (SandboxTemplate) few = prewarm (self, "few", MANY - 1);
   g_autoptr (SandboxCreateOptions) options = new_options (self);
   g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+  g_autoptr (SandboxProfile) in_tmp = sandbox_profile_new ();
+  g_autoptr (SandboxMount) mount = sandbox_mount_new (NULL, "/workspace/d", SANDBOX_MOUNT_MODE_READ_ONLY);
+  const struct
+  {
+    SandboxProfile *profile;
+    const char     *words;
+  } obstacles[] = { { profile, "protects" }, { in_tmp, "“workspace-target”" }, { NULL, "“nested”" } };
   g_autoptr (SandboxHandle) first = create (self);
   g_autoptr (SandboxHandle) second = create (self);
   g_autoptr (SandboxHandle) other = NULL;
@@ -263,15 +270,13 @@ test_choice (Overlay      *self,
   g_clear_object (&other);
 
   sandbox_create_options_set_template_key (options, sandbox_template_get_key (self->template));
-  for (guint i = 0; i < 2; i++)
+  sandbox_profile_add_mount (profile, mount);
+  sandbox_profile_set_workspace_target (in_tmp, "/tmp/here");
+  for (guint i = 0; i < G_N_ELEMENTS (obstacles); i++)
     {
-      g_autoptr (SandboxMount) mount = sandbox_mount_new (NULL, "/workspace/d", SANDBOX_MOUNT_MODE_READ_ONLY);
-
-      if (i == 0)
-        sandbox_profile_add_mount (profile, mount);
-      else
+      if (obstacles[i].profile == NULL)
         g_object_set (self->backend, "nested", FALSE, NULL);
-      sandbox_create_options_set_profile (options, i == 0 ? profile : NULL);
+      sandbox_create_options_set_profile (options, obstacles[i].profile);
       sandbox_create_options_set_workspace_mode (options, SANDBOX_WORKSPACE_MODE_AUTO);
       other = sandbox_backend_create (self->backend, options, NULL, &error);
       g_assert_no_error (error);
@@ -282,7 +287,7 @@ test_choice (Overlay      *self,
       sandbox_create_options_set_workspace_mode (options, SANDBOX_WORKSPACE_MODE_OVERLAY);
       g_assert_null (sandbox_backend_create (self->backend, options, NULL, &error));
       g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
-      g_assert_nonnull (strstr (error->message, i == 0 ? "protects" : "“nested”"));
+      g_assert_nonnull (strstr (error->message, obstacles[i].words));
       g_clear_error (&error);
     }
   assert_template (self);
