@@ -289,7 +289,8 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * How a new workspace comes by the files of its template. What cannot be had here is refused with
    * %SANDBOX_ERROR_NOT_SUPPORTED.
    *
-   * With a [property@Sandbox.CreateOptions:state] it stays what it was.
+   * With a [property@Sandbox.CreateOptions:state] the workspace is there already and stays in the mode that it was made
+   * in: then this is not looked at. [property@Sandbox.Handle:workspace-mode] tells which it is.
    *
    * The default is %SANDBOX_WORKSPACE_MODE_AUTO.
    *
@@ -354,6 +355,9 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    * What the commands of the session have to themselves. What a backend cannot give is refused with
    * %SANDBOX_ERROR_NOT_SUPPORTED.
    *
+   * What commands share in `/tmp` and `/dev/shm` is the sandbox's and not the workspace's: it is gone when the session
+   * has been stopped, and not there when a later one takes up its [property@Sandbox.CreateOptions:state].
+   *
    * The default is %SANDBOX_ISOLATION_PER_COMMAND.
    *
    * Since: 1.0
@@ -370,6 +374,10 @@ sandbox_create_options_class_init (SandboxCreateOptionsClass *klass)
    *
    * A session at rest has no process, and its next command takes as long as the first one did. With
    * %SANDBOX_ISOLATION_SHARED the sandbox itself stays, as commands may have left something in there.
+   *
+   * Where the workspace is an overlay, close the streams of [method@Sandbox.Session.open_read] and
+   * [method@Sandbox.Session.open_write] before the next command: as long as one is open the sandbox of a session at rest
+   * cannot be started anew, and after 5 seconds the command fails with %SANDBOX_ERROR_BUSY.
    *
    * The default is 0.
    *

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  * @SANDBOX_ISOLATION_PER_COMMAND: each command has `/tmp`, `/dev/shm`, processes, terminals and System V IPC to itself, and
  *   nothing of that is left after it
  * @SANDBOX_ISOLATION_SHARED: `/tmp`, `/dev/shm`, terminals and System V IPC are the session's: what a command leaves there
- *   the next one finds; a command still sees no process but its own, and all of them end with it
+ *   the next one finds, until the session is stopped; a command still sees no process but its own, and all of them end with it
  *
  * What the commands of one session have to themselves.
  *

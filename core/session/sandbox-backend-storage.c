@@ -645,6 +645,16 @@ sandbox_storage_delete_session (SandboxStorageCall *call,
  * when nothing is kept for this backend; then nothing is removed. A session whose removal was cancelled once it had
  * begun, or failed half-way, is gone too.
  *
+ * ```python
+ * # Whatever a crash, or a host that forgot, has left
+ * for state in backend.list_sessions(None):
+ *     try:
+ *         backend.delete_session(state, None)
+ *     except GLib.Error as error:
+ *         if not error.matches(Sandbox.error_quark(), Sandbox.Error.BUSY):  # it is somebody's
+ *             raise
+ * ```
+ *
  * Since: 1.0
  */
 void

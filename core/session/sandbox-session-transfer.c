@@ -61,6 +61,9 @@ sandbox_session_prepare_transfer (SandboxSession *self,
  *
  * A guest may change the file while it is read.
  *
+ * Close the stream soon where the workspace is an overlay: as long as it is open, the sandbox cannot be started anew, and
+ * after 5 seconds a command that needs that fails with %SANDBOX_ERROR_BUSY. See [enum@Sandbox.WorkspaceMode].
+ *
  * Fails with %SANDBOX_ERROR_NOT_FOUND when there is none, with %SANDBOX_ERROR_INVALID for what is no regular file,
  * and with %SANDBOX_ERROR_PATH when the path is refused or leads over a link.
  *
@@ -149,7 +152,8 @@ sandbox_session_open_read (SandboxSession *self,
  *
  * Its parent directories are made. The file has its new content when the stream has been closed, and not
  * before. When a write has failed, when closing is cancelled, and when the stream is let go of without being
- * closed, the file stays as it was.
+ * closed, the file stays as it was. Close it soon where the workspace is an overlay, as
+ * [method@Sandbox.Session.open_read_async] tells.
  *
  * Fails with %SANDBOX_ERROR_INVALID for what is no regular file, and with %SANDBOX_ERROR_PATH when the path is
  * refused or leads over a link.

@@ -282,7 +282,8 @@ sandbox_session_make_directory (SandboxSession *self,
  *
  * Fails with %SANDBOX_ERROR_EXISTS when something is at @to, with %SANDBOX_ERROR_NOT_FOUND when nothing is at
  * @from or the parent of @to is missing, with %SANDBOX_ERROR_INVALID when a directory would come into itself, and
- * with %SANDBOX_ERROR_PATH for the workspace itself, and when a path is refused or leads over a link.
+ * with %SANDBOX_ERROR_PATH for the workspace itself, for a directory of the template where the workspace is an overlay
+ * (see [enum@Sandbox.WorkspaceMode]), and when a path is refused or leads over a link.
  *
  * Since: 1.0
  */

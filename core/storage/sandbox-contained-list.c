@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "sandbox-error-private.h"
@@ -254,6 +256,15 @@ sandbox_contained_move_by_hand (const SandboxContainedParent *from,
   return FALSE;
 }
 
+/* Whether a directory of that file system could not be renamed for being of a lower layer. */
+static gboolean
+sandbox_contained_is_overlay (int fd)
+{
+  struct statfs system;
+
+  return fstatfs (fd, &system) == 0 && system.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 /* Renames anything, a link too; nothing may stand at @to. */
 gboolean
 sandbox_contained_move (int         root,
@@ -299,6 +310,14 @@ sandbox_contained_move (int         root,
   /* Of the two paths, the one that is in the way. */
   if (errno == EEXIST || errno == ENOTEMPTY)
     sandbox_contained_set_error (error, errno, "move to", root, NULL, to);
+  else if (errno == EXDEV && S_ISDIR (st.st_mode) && sandbox_contained_is_overlay (source.fd))
+    {
+      shown = sandbox_contained_display (from);
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH,
+                   "Cannot move “%s”: it is a directory of the lower layer of an overlay, as those of a template are: "
+                   "make a new one and move what is in it, or create the session with the workspace mode copy",
+                   shown);
+    }
   else
     sandbox_contained_set_error (error, errno, "move", root, NULL, from);
 

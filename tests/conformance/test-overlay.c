@@ -337,6 +337,8 @@ test_rename (Overlay      *self,
 
   g_assert_false (sandbox_session_move (session, "d", "e", NULL, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_PATH);
+  g_assert_nonnull (strstr (error->message, "of an overlay"));
+  g_assert_nonnull (strstr (error->message, "workspace mode copy"));
   assert_sh (handle, "mv d e && ls e | wc -l && test ! -e d && mkdir d && ls d && mv d f && mv f d", "20\n");
   g_clear_error (&error);
   sandbox_session_move (session, "d", "g", NULL, &error);
