@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-driver.h"
+#include "sandbox-bubblewrap-overlay.h"
 #include "sandbox-bubblewrap-plan-json.h"
 #include "sandbox-bubblewrap-restrictions.h"
 #include "sandbox-bubblewrap-sources.h"
@@ -250,17 +251,6 @@ sandbox_bubblewrap_backend_get_storage (SandboxBackend *backend,
   return TRUE;
 }
 
-/* ---- Overlays ---------------------------------------------------------------------------------------------------- */
-
-static gboolean
-sandbox_bubblewrap_backend_refuse_overlay (GError    **error,
-                                           const char *why)
-{
-  g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, why);
-
-  return FALSE;
-}
-
 /* All commands of such a session are in one sandbox, as no two may have an overlay mounted. So where a command can have a
  * sandbox of its own, for its limits, it is only for those who ask for it. */
 static gboolean
@@ -274,106 +264,16 @@ sandbox_bubblewrap_backend_check_overlay (SandboxBackend       *backend,
   g_autoptr (SandboxControlGroup) group = NULL;
 
   if (!sandbox_bubblewrap_backend_get_slots (self, options).nested)
-    return sandbox_bubblewrap_backend_refuse_overlay (error, "the property “nested” of the backend is FALSE");
-  if (!sandbox_bubblewrap_launch_check_overlay_profile (profile, sandbox_create_options_get_isolation (options), error))
+    return sandbox_bubblewrap_overlay_refuse (error, "the property “nested” of the backend is FALSE");
+  if (!sandbox_bubblewrap_overlay_check_profile (profile, sandbox_create_options_get_isolation (options), error))
     return FALSE;
   if (!sandbox_agent_driver_check_limits (sandbox_profile_get_limits (profile), NULL, NULL))
-    return sandbox_bubblewrap_backend_refuse_overlay (error, "the profile has a limit that needs a control group");
+    return sandbox_bubblewrap_overlay_refuse (error, "the profile has a limit that needs a control group");
   if (sandbox_create_options_get_workspace_mode (options) == SANDBOX_WORKSPACE_MODE_OVERLAY)
     return TRUE;
   group = sandbox_bubblewrap_backend_ref_control_group (self, NULL);
 
-  return group == NULL || sandbox_bubblewrap_backend_refuse_overlay (error, "commands can have limits here that need a control group");
-}
-
-/* What an overlay is for: something of the template is changed, and something made in its place. A file system that cannot
- * note that the old content is gone would show it again. */
-static gboolean
-sandbox_bubblewrap_backend_change_overlay (SandboxSession *session,
-                                           GError        **error)
-{
-  g_autoptr (SandboxListing) left = NULL;
-
-  if (!sandbox_session_write_text (session, "directory/file", "text", NULL, error) ||
-      !sandbox_session_remove_path (session, "directory", NULL, error) ||
-      !sandbox_session_make_directory (session, "directory", NULL, error))
-    return FALSE;
-  left = sandbox_session_list_directory (session, "directory", NULL, error);
-  if (left == NULL)
-    return FALSE;
-
-  return g_list_model_get_n_items (G_LIST_MODEL (left)) == 0 || sandbox_bubblewrap_backend_refuse_overlay (error, "what was removed is there again");
-}
-
-typedef struct
-{
-  GMutex   lock;
-  GCond    cond;
-  gboolean ended;
-} SandboxBubblewrapEnd;
-
-static void
-sandbox_bubblewrap_backend_sandbox_ended (SandboxAgentDriver *driver,
-                                          gpointer            data)
-{
-  SandboxBubblewrapEnd *end = data;
-
-  g_mutex_lock (&end->lock);
-  end->ended = TRUE;
-  g_cond_signal (&end->cond);
-  g_mutex_unlock (&end->lock);
-}
-
-static void
-sandbox_bubblewrap_backend_end_sandbox (SandboxDriver *driver)
-{
-  SandboxBubblewrapEnd end = { .ended = FALSE };
-
-  g_mutex_init (&end.lock);
-  g_cond_init (&end.cond);
-  sandbox_agent_driver_end_sandbox (SANDBOX_AGENT_DRIVER (driver), sandbox_bubblewrap_backend_sandbox_ended, &end);
-  g_mutex_lock (&end.lock);
-  while (!end.ended)
-    g_cond_wait (&end.cond, &end.lock);
-  g_mutex_unlock (&end.lock);
-  g_cond_clear (&end.cond);
-  g_mutex_clear (&end.lock);
-}
-
-/* In a sandbox as a session gets one. */
-static gboolean
-sandbox_bubblewrap_backend_try_overlay_in (SandboxBubblewrapBackend      *self,
-                                           SandboxWorkspace              *workspace,
-                                           SandboxProfile                *profile,
-                                           const SandboxBubblewrapManner *manner,
-                                           GError                       **error)
-{
-  const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (self);
-  const SandboxBubblewrapSlots slots = { .nested = TRUE };
-  const char *const            argv[] = { SANDBOX_BUBBLEWRAP_AGENT, "version", NULL };
-  g_autofree char             *executable = sandbox_bubblewrap_backend_dup_executable (self);
-  g_autoptr (SandboxReportStep) identity = NULL;
-  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
-  g_autoptr (SandboxBubblewrapLaunch) launch = NULL;
-  g_autoptr (SandboxDriver) driver = NULL;
-  g_autoptr (SandboxSession) session = NULL;
-  g_autoptr (SandboxResult) result = NULL;
-  gboolean good = FALSE;
-
-  launch = sandbox_bubblewrap_launch_new (executable, workspace, profile, sandbox_workspace_get_state_directory (workspace), &range, manner,
-                                          &identity, error);
-  if (launch == NULL)
-    return FALSE;
-  driver = sandbox_bubblewrap_driver_new (launch, workspace, profile, NULL, SANDBOX_RESTRICTIONS_NONE, NULL, &slots);
-  session = sandbox_session_new_for_driver (driver, error);
-  if (session == NULL)
-    return FALSE;
-
-  result = sandbox_session_run (session, command, NULL, error);
-  good = result != NULL && sandbox_result_check (result, error) && sandbox_bubblewrap_backend_change_overlay (session, error);
-  sandbox_bubblewrap_backend_end_sandbox (driver);
-
-  return good;
+  return group == NULL || sandbox_bubblewrap_overlay_refuse (error, "commands can have limits here that need a control group");
 }
 
 static gboolean
@@ -381,17 +281,11 @@ sandbox_bubblewrap_backend_try_overlay (SandboxBackend   *backend,
                                         SandboxWorkspace *workspace,
                                         GError          **error)
 {
-  g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
-  SandboxBubblewrapManner manner = sandbox_bubblewrap_trial_get_manner (profile);
-  g_autoptr (GError) failure = NULL;
+  SandboxBubblewrapBackend    *self = SANDBOX_BUBBLEWRAP_BACKEND (backend);
+  const SandboxBubblewrapRange range = sandbox_bubblewrap_backend_get_range (self);
+  g_autofree char             *executable = sandbox_bubblewrap_backend_dup_executable (self);
 
-  if (sandbox_bubblewrap_backend_try_overlay_in (SANDBOX_BUBBLEWRAP_BACKEND (backend), workspace, profile, &manner, &failure))
-    return TRUE;
-
-  /* Whatever it is, a session can be made without one. */
-  sandbox_bubblewrap_backend_refuse_overlay (error, failure->message);
-
-  return FALSE;
+  return sandbox_bubblewrap_overlay_try (executable, &range, workspace, error);
 }
 
 static gboolean

@@ -5,6 +5,7 @@
 #include "sandbox-bubblewrap-fd.h"
 #include "sandbox-bubblewrap-plan.h"
 #include "sandbox-bubblewrap-restrictions.h"
+#include "sandbox-bubblewrap-start.h"
 
 #include <string.h>
 
@@ -94,9 +95,9 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
     }
 
   if (start->limits == NULL || (group = sandbox_agent_group_new (start->control_group, start->limits, &error)) != NULL)
-    channel = sandbox_bubblewrap_launch_start (start->launch,
-                                               &(SandboxBubblewrapStartManner){ start->share_network, start->slots, start->is_shared, group },
-                                               &error);
+    channel = sandbox_bubblewrap_start (start->launch,
+                                        &(SandboxBubblewrapStartManner){ start->share_network, start->slots, start->is_shared, group },
+                                        &error);
   if (channel != NULL)
     sandbox_request_return_object (start->request, G_OBJECT (channel));
   else

@@ -251,7 +251,7 @@ sandbox_bubblewrap_probe_run (int         agent_fd,
   posix_spawn_file_actions_addopen (&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen (&actions, 3, "/dev/null", O_RDWR, 0); /* there is nobody to tell */
   posix_spawn_file_actions_adddup2 (&actions, program_fd, 4);
-  failure = sandbox_bubblewrap_launch_spawn_agent (agent_fd, &actions, argv, &pid);
+  failure = sandbox_bubblewrap_program_spawn_agent (agent_fd, &actions, argv, &pid);
   posix_spawn_file_actions_destroy (&actions);
   if (failure != 0)
     return NULL;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 /* Those that are in use; it owns none of them. */
@@ -102,4 +103,30 @@ sandbox_bubblewrap_program_unref (SandboxBubblewrapProgram *self)
   sandbox_bubblewrap_fd_clear (&self->fd);
   g_free (self->path);
   g_free (self);
+}
+
+int
+sandbox_bubblewrap_program_spawn_agent (int                         agent_fd,
+                                        posix_spawn_file_actions_t *actions,
+                                        const char *const          *argv,
+                                        pid_t                      *pid)
+{
+  /* The descriptor was verified, so that is what runs, whatever its path leads to by now. */
+  g_autofree char  *agent = g_strdup_printf ("/proc/self/fd/%d", agent_fd);
+  const char *const environment[] = { NULL };
+  posix_spawnattr_t attributes;
+  sigset_t          none;
+  sigset_t          all;
+  int               failure = 0;
+
+  sigemptyset (&none);
+  sigfillset (&all);
+  posix_spawnattr_init (&attributes);
+  posix_spawnattr_setsigmask (&attributes, &none);
+  posix_spawnattr_setsigdefault (&attributes, &all);
+  posix_spawnattr_setflags (&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  failure = posix_spawn (pid, agent, actions, &attributes, (char *const *) argv, (char *const *) environment);
+  posix_spawnattr_destroy (&attributes);
+
+  return failure;
 }
