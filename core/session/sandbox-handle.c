@@ -600,7 +600,8 @@ sandbox_handle_stopped_cb (GObject      *object,
  * the same time or later, changes nothing. After a failure it can be tried again.
  *
  * Fails with %SANDBOX_ERROR_BUSY, and removes nothing, when the session had been stopped and somebody has it again by
- * its state, or when something of it is still alive.
+ * its state, or when something of it is still alive. For that, such as for a sandbox that was being started when the
+ * session was stopped, it waits 5 seconds at the most.
  *
  * Since: 1.0
  */

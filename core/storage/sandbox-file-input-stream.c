@@ -8,18 +8,13 @@
 
 #include "sandbox-contained-private.h"
 #include "sandbox-fork-private.h"
+#include "sandbox-held-file-private.h"
 
 struct _SandboxFileInputStream
 {
   GInputStream parent_instance;
 
-  guint                 generation; /* the position is shared with a forked child, so that may not read */
-  SandboxWorkspace     *workspace;
-  SandboxWorkspaceRoot *root; /* NULL once it is closed */
-  char                 *path;
-
-  GMutex lock; /* guards what follows, against the session's end */
-  int    fd;   /* not in a forked child, where it would keep an overlay mounted; -1 once it is closed or taken back */
+  SandboxHeldFile file;
 };
 
 static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
@@ -28,17 +23,6 @@ static void sandbox_file_input_stream_seekable_init (GSeekableIface *iface);
 G_DEFINE_FINAL_TYPE_WITH_CODE (SandboxFileInputStream, sandbox_file_input_stream, G_TYPE_INPUT_STREAM,
                                G_IMPLEMENT_INTERFACE (G_TYPE_SEEKABLE, sandbox_file_input_stream_seekable_init))
 /* clang-format on */
-
-/* Locked. */
-static void
-sandbox_file_input_stream_set_error (SandboxFileInputStream *self,
-                                     GError                **error)
-{
-  if (self->fd < 0)
-    g_propagate_error (error, sandbox_workspace_new_stopped ());
-  else
-    sandbox_contained_set_error (error, errno, "read", self->root->fd, NULL, self->path);
-}
 
 static gssize
 sandbox_file_input_stream_read (GInputStream *stream,
@@ -50,18 +34,18 @@ sandbox_file_input_stream_read (GInputStream *stream,
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (stream);
   ssize_t                 n;
 
-  if (!sandbox_fork_check (self->generation, "stream", error))
+  if (!sandbox_fork_check (self->file.generation, "stream", error))
     return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->file.lock);
   do
-    n = read (self->fd, buffer, count);
+    n = read (self->file.fd, buffer, count);
   while (n < 0 && errno == EINTR);
   if (n < 0)
-    sandbox_file_input_stream_set_error (self, error);
-  g_mutex_unlock (&self->lock);
+    sandbox_held_file_set_error (&self->file, "read", error);
+  g_mutex_unlock (&self->file.lock);
 
   return n;
 }
@@ -78,22 +62,22 @@ sandbox_file_input_stream_skip (GInputStream *stream,
   off_t                   at = -1;
   gsize                   skipped = 0;
 
-  if (!sandbox_fork_check (self->generation, "stream", error))
+  if (!sandbox_fork_check (self->file.generation, "stream", error))
     return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return -1;
 
-  g_mutex_lock (&self->lock);
-  if (fstat (self->fd, &st) == 0)
-    at = lseek (self->fd, 0, SEEK_CUR);
+  g_mutex_lock (&self->file.lock);
+  if (fstat (self->file.fd, &st) == 0)
+    at = lseek (self->file.fd, 0, SEEK_CUR);
   if (at >= 0 && st.st_size > at)
     {
       skipped = MIN (count, (guint64) (st.st_size - at));
-      at = lseek (self->fd, (off_t) skipped, SEEK_CUR);
+      at = lseek (self->file.fd, (off_t) skipped, SEEK_CUR);
     }
   if (at < 0)
-    sandbox_file_input_stream_set_error (self, error);
-  g_mutex_unlock (&self->lock);
+    sandbox_held_file_set_error (&self->file, "read", error);
+  g_mutex_unlock (&self->file.lock);
 
   return at >= 0 ? (gssize) skipped : -1;
 }
@@ -103,18 +87,13 @@ static void
 sandbox_file_input_stream_revoke (GObject *object)
 {
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
-  SandboxWorkspaceRoot   *root = NULL;
 
   /* In a forked child it is closed, and locks may be as somebody left them who is not there. */
-  if (sandbox_fork_is_past (self->generation))
+  if (sandbox_fork_is_past (self->file.generation))
     return;
 
-  g_mutex_lock (&self->lock);
-  sandbox_fork_close (&self->fd);
-  root = g_steal_pointer (&self->root);
-  g_mutex_unlock (&self->lock);
-  if (root != NULL)
-    sandbox_workspace_release (self->workspace, root, object);
+  g_mutex_lock (&self->file.lock);
+  sandbox_held_file_unlock (&self->file, object, TRUE);
 }
 
 static gboolean
@@ -130,12 +109,7 @@ sandbox_file_input_stream_close (GInputStream *stream,
 static void
 sandbox_file_input_stream_finalize (GObject *object)
 {
-  SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (object);
-
-  sandbox_file_input_stream_revoke (object);
-  g_clear_object (&self->workspace);
-  g_mutex_clear (&self->lock);
-  g_free (self->path);
+  sandbox_held_file_clear (&SANDBOX_FILE_INPUT_STREAM (object)->file, object);
 
   G_OBJECT_CLASS (sandbox_file_input_stream_parent_class)->finalize (object);
 }
@@ -154,9 +128,7 @@ sandbox_file_input_stream_class_init (SandboxFileInputStreamClass *klass)
 static void
 sandbox_file_input_stream_init (SandboxFileInputStream *self)
 {
-  self->generation = sandbox_fork_get_generation ();
-  g_mutex_init (&self->lock);
-  self->fd = -1;
+  sandbox_held_file_init (&self->file);
 }
 
 static goffset
@@ -165,9 +137,9 @@ sandbox_file_input_stream_tell (GSeekable *seekable)
   SandboxFileInputStream *self = SANDBOX_FILE_INPUT_STREAM (seekable);
   goffset                 at = 0;
 
-  g_mutex_lock (&self->lock);
-  at = lseek (self->fd, 0, SEEK_CUR);
-  g_mutex_unlock (&self->lock);
+  g_mutex_lock (&self->file.lock);
+  at = lseek (self->file.fd, 0, SEEK_CUR);
+  g_mutex_unlock (&self->file.lock);
 
   return MAX (at, 0);
 }
@@ -190,15 +162,15 @@ sandbox_file_input_stream_seek (GSeekable    *seekable,
                                                                                       : SEEK_END;
   gboolean                done = FALSE;
 
-  if (!sandbox_fork_check (self->generation, "stream", error))
+  if (!sandbox_fork_check (self->file.generation, "stream", error))
     return FALSE;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     return FALSE;
-  g_mutex_lock (&self->lock);
-  done = lseek (self->fd, offset, whence) >= 0;
+  g_mutex_lock (&self->file.lock);
+  done = lseek (self->file.fd, offset, whence) >= 0;
   if (!done)
-    sandbox_file_input_stream_set_error (self, error);
-  g_mutex_unlock (&self->lock);
+    sandbox_held_file_set_error (&self->file, "read", error);
+  g_mutex_unlock (&self->file.lock);
 
   return done;
 }
@@ -245,19 +217,16 @@ sandbox_file_input_stream_new (SandboxWorkspace     *workspace,
     return NULL;
 
   self = g_object_new (SANDBOX_TYPE_FILE_INPUT_STREAM, NULL);
-  self->workspace = g_object_ref (workspace);
-  self->path = g_strdup (path);
-  g_mutex_lock (&self->lock);
-  self->root = sandbox_workspace_hold (workspace, root, G_OBJECT (self), sandbox_file_input_stream_revoke, error);
-  if (self->root != NULL)
+  g_mutex_lock (&self->file.lock);
+  held = sandbox_held_file_hold (&self->file, workspace, root, path, G_OBJECT (self), sandbox_file_input_stream_revoke, error);
+  if (held)
     {
       sandbox_fork_lock ();
-      self->fd = g_steal_fd (&fd);
-      sandbox_fork_watch (&self->fd);
+      self->file.fd = g_steal_fd (&fd);
+      sandbox_fork_watch (&self->file.fd);
       sandbox_fork_unlock ();
-      held = TRUE;
     }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->file.lock);
 
   return held ? G_INPUT_STREAM (g_steal_pointer (&self)) : NULL;
 }

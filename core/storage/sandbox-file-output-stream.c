@@ -10,6 +10,7 @@
 #include "sandbox-contained-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fork-private.h"
+#include "sandbox-held-file-private.h"
 #include "sandbox-owner-private.h"
 
 /* Room is made ahead in steps that double. */
@@ -20,33 +21,16 @@ struct _SandboxFileOutputStream
 {
   GOutputStream parent_instance;
 
-  guint             generation;
-  SandboxWorkspace *workspace;
-  char             *path;
-
-  GMutex                lock;    /* guards what follows, against the session's end */
-  SandboxWorkspaceRoot *root;    /* of when it was opened; NULL once the file has come to its end */
-  gboolean              revoked; /* by the end of the session */
-  int                   dirfd;   /* where the last name of the path stands; not in a forked child, where it would keep an overlay mounted */
-  int                   fd;      /* -1 once the file has come to its end, or in a forked child */
-  char                  temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
-  guint64               size;
-  guint64               room;
-  gboolean              failed; /* something is missing in it */
+  SandboxHeldFile file;    /* what is written; its lock guards what follows */
+  gboolean        revoked; /* by the end of the session */
+  int             dirfd;   /* where the last name of the path stands; -1 as that of the file */
+  char            temporary[SANDBOX_CONTAINED_TEMPORARY_SIZE];
+  guint64         size;
+  guint64         room;
+  gboolean        failed; /* something is missing in it */
 };
 
 G_DEFINE_FINAL_TYPE (SandboxFileOutputStream, sandbox_file_output_stream, G_TYPE_OUTPUT_STREAM)
-
-/* Locked, as what follows is called by those that are the stream's. */
-static void
-sandbox_file_output_stream_set_error (SandboxFileOutputStream *self,
-                                      GError                 **error)
-{
-  if (self->revoked)
-    g_propagate_error (error, sandbox_workspace_new_stopped ());
-  else
-    sandbox_contained_set_error (error, errno, "write", self->root->fd, NULL, self->path);
-}
 
 /* See sandbox_contained_write (): only a hint. */
 static void
@@ -58,7 +42,7 @@ sandbox_file_output_stream_make_room (SandboxFileOutputStream *self,
   if (end <= self->room || !sandbox_contained_fits (end + step))
     return;
   self->room = end + step;
-  fallocate (self->fd, FALLOC_FL_KEEP_SIZE, (off_t) self->size, (off_t) (self->room - self->size));
+  fallocate (self->file.fd, FALLOC_FL_KEEP_SIZE, (off_t) self->size, (off_t) (self->room - self->size));
 }
 
 /* A write that failed or was cancelled has left nobody knows what: then there is no file. */
@@ -72,7 +56,7 @@ sandbox_file_output_stream_write (GOutputStream *stream,
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
   ssize_t                  n = -1;
 
-  if (!sandbox_fork_check (self->generation, "stream", error))
+  if (!sandbox_fork_check (self->file.generation, "stream", error))
     return -1;
   if (g_cancellable_set_error_if_cancelled (cancellable, error))
     {
@@ -80,12 +64,12 @@ sandbox_file_output_stream_write (GOutputStream *stream,
       return -1;
     }
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->file.lock);
   if (!self->revoked && sandbox_contained_fits (self->size + count))
     {
       sandbox_file_output_stream_make_room (self, self->size + count);
       do
-        n = write (self->fd, buffer, count);
+        n = write (self->file.fd, buffer, count);
       while (n < 0 && errno == EINTR);
     }
   if (n >= 0)
@@ -93,9 +77,9 @@ sandbox_file_output_stream_write (GOutputStream *stream,
   else
     {
       self->failed = TRUE;
-      sandbox_file_output_stream_set_error (self, error);
+      sandbox_held_file_set_error (&self->file, "write", error);
     }
-  g_mutex_unlock (&self->lock);
+  g_mutex_unlock (&self->file.lock);
 
   return n;
 }
@@ -106,24 +90,24 @@ static gboolean
 sandbox_file_output_stream_publish (SandboxFileOutputStream *self,
                                     GError                 **error)
 {
-  const char            *slash = strrchr (self->path, '/');
-  SandboxContainedParent parent = { self->dirfd, -1, slash != NULL ? slash + 1 : self->path };
+  const char            *slash = strrchr (self->file.path, '/');
+  SandboxContainedParent parent = { self->dirfd, -1, slash != NULL ? slash + 1 : self->file.path };
   guint                  mode = 0;
   int                    fd = -1;
 
-  if (self->room > self->size && ftruncate (self->fd, (off_t) self->size) < 0)
+  if (self->room > self->size && ftruncate (self->file.fd, (off_t) self->size) < 0)
     {
-      sandbox_file_output_stream_set_error (self, error);
+      sandbox_held_file_set_error (&self->file, "write", error);
       return FALSE;
     }
-  if (!sandbox_contained_look_at_target (&parent, self->root->fd, self->path, FALSE, &mode, error))
+  if (!sandbox_contained_look_at_target (&parent, self->file.root->fd, self->file.path, FALSE, &mode, error))
     return FALSE;
   sandbox_fork_lock ();
-  fd = sandbox_fork_steal (&self->fd);
+  fd = sandbox_fork_steal (&self->file.fd);
   sandbox_fork_unlock ();
   if (sandbox_contained_publish (self->dirfd, fd, self->temporary, parent.name, mode, FALSE))
     return TRUE;
-  sandbox_file_output_stream_set_error (self, error);
+  sandbox_held_file_set_error (&self->file, "write", error);
 
   return FALSE;
 }
@@ -142,7 +126,7 @@ sandbox_file_output_stream_end (SandboxFileOutputStream *self,
   guint            uid, gid;
 
   /* Without the rights to do it as the owner, the file that was begun stays where it is. */
-  sandbox_workspace_root_get_owner (self->root, self->workspace, &uid, &gid);
+  sandbox_workspace_root_get_owner (self->file.root, self->file.workspace, &uid, &gid);
   if (!sandbox_owner_enter (&owner, uid, gid, error))
     return FALSE;
 
@@ -152,28 +136,28 @@ sandbox_file_output_stream_end (SandboxFileOutputStream *self,
     g_propagate_error (error, g_steal_pointer (&refused));
   else if (self->failed)
     {
-      shown = sandbox_contained_display (self->path);
+      shown = sandbox_contained_display (self->file.path);
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
                    "Cannot write “%s”: not all of it has been written", shown);
     }
   else
     done = sandbox_file_output_stream_publish (self, error);
 
-  if (self->fd >= 0)
+  if (self->file.fd >= 0)
     {
       sandbox_contained_drop_temporary (self->dirfd, self->temporary);
-      sandbox_fork_close (&self->fd);
+      sandbox_fork_close (&self->file.fd);
     }
   sandbox_fork_close (&self->dirfd);
 
   return done;
 }
 
-/* Locked. Gives the root when the file has come to its end. */
-static SandboxWorkspaceRoot *
-sandbox_file_output_stream_steal_root (SandboxFileOutputStream *self)
+/* Locked; unlocks. */
+static void
+sandbox_file_output_stream_unlock (SandboxFileOutputStream *self)
 {
-  return self->fd < 0 && self->dirfd < 0 ? g_steal_pointer (&self->root) : NULL;
+  sandbox_held_file_unlock (&self->file, G_OBJECT (self), self->file.fd < 0 && self->dirfd < 0);
 }
 
 /* The session has come to its end: what was begun vanishes. */
@@ -181,20 +165,16 @@ static void
 sandbox_file_output_stream_revoke (GObject *object)
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (object);
-  SandboxWorkspaceRoot    *root = NULL;
 
-  g_mutex_lock (&self->lock);
-  if (self->root != NULL)
+  g_mutex_lock (&self->file.lock);
+  if (self->file.root != NULL)
     {
       sandbox_file_output_stream_end (self, NULL, sandbox_workspace_new_stopped (), NULL);
-      sandbox_fork_close (&self->fd);
+      sandbox_fork_close (&self->file.fd);
       sandbox_fork_close (&self->dirfd);
       self->revoked = TRUE;
     }
-  root = sandbox_file_output_stream_steal_root (self);
-  g_mutex_unlock (&self->lock);
-  if (root != NULL)
-    sandbox_workspace_release (self->workspace, root, object);
+  sandbox_file_output_stream_unlock (self);
 }
 
 /* Locked. */
@@ -207,7 +187,7 @@ sandbox_file_output_stream_finish (SandboxFileOutputStream *self,
   GError               *refusal = NULL;
   gboolean              done = FALSE;
 
-  if (self->root == NULL)
+  if (self->file.root == NULL)
     {
       if (self->revoked)
         g_propagate_error (error, sandbox_workspace_new_stopped ());
@@ -215,10 +195,10 @@ sandbox_file_output_stream_finish (SandboxFileOutputStream *self,
     }
 
   /* The files of a session that has been stopped may be somebody else's by now. */
-  root = sandbox_workspace_return (self->workspace, self->root, &refusal);
+  root = sandbox_workspace_return (self->file.workspace, self->file.root, &refusal);
   done = sandbox_file_output_stream_end (self, cancellable, refusal, error);
   if (root != NULL)
-    sandbox_workspace_leave (self->workspace, root);
+    sandbox_workspace_leave (self->file.workspace, root);
 
   return done;
 }
@@ -229,19 +209,15 @@ sandbox_file_output_stream_close (GOutputStream *stream,
                                   GError       **error)
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (stream);
-  SandboxWorkspaceRoot    *root = NULL;
   gboolean                 done = FALSE;
 
   /* The file that was begun is the parent's to end. */
-  if (sandbox_fork_is_past (self->generation))
-    return self->root == NULL || sandbox_fork_check (self->generation, "stream", error);
+  if (sandbox_fork_is_past (self->file.generation))
+    return self->file.root == NULL || sandbox_fork_check (self->file.generation, "stream", error);
 
-  g_mutex_lock (&self->lock);
+  g_mutex_lock (&self->file.lock);
   done = sandbox_file_output_stream_finish (self, cancellable, error);
-  root = sandbox_file_output_stream_steal_root (self);
-  g_mutex_unlock (&self->lock);
-  if (root != NULL)
-    sandbox_workspace_release (self->workspace, root, G_OBJECT (self));
+  sandbox_file_output_stream_unlock (self);
 
   return done;
 }
@@ -260,13 +236,8 @@ sandbox_file_output_stream_finalize (GObject *object)
 {
   SandboxFileOutputStream *self = SANDBOX_FILE_OUTPUT_STREAM (object);
 
-  sandbox_fork_close (&self->fd);
   sandbox_fork_close (&self->dirfd);
-  if (self->root != NULL && !sandbox_fork_is_past (self->generation))
-    sandbox_workspace_release (self->workspace, g_steal_pointer (&self->root), object);
-  g_clear_object (&self->workspace);
-  g_mutex_clear (&self->lock);
-  g_free (self->path);
+  sandbox_held_file_clear (&self->file, object);
 
   G_OBJECT_CLASS (sandbox_file_output_stream_parent_class)->finalize (object);
 }
@@ -286,43 +257,42 @@ sandbox_file_output_stream_class_init (SandboxFileOutputStreamClass *klass)
 static void
 sandbox_file_output_stream_init (SandboxFileOutputStream *self)
 {
-  self->generation = sandbox_fork_get_generation ();
-  g_mutex_init (&self->lock);
+  sandbox_held_file_init (&self->file);
   self->dirfd = -1;
-  self->fd = -1;
 }
 
 /* Locked. */
 static gboolean
 sandbox_file_output_stream_open (SandboxFileOutputStream *self,
+                                 SandboxWorkspace        *workspace,
                                  SandboxWorkspaceRoot    *root,
+                                 const char              *path,
                                  GError                 **error)
 {
   g_auto (SandboxContainedParent) parent = { -1, -1, NULL };
   guint mode = 0;
 
-  self->root = sandbox_workspace_hold (self->workspace, root, G_OBJECT (self), sandbox_file_output_stream_revoke, error);
-  if (self->root == NULL)
+  if (!sandbox_held_file_hold (&self->file, workspace, root, path, G_OBJECT (self), sandbox_file_output_stream_revoke, error))
     return FALSE;
-  if (!sandbox_contained_open_parent (&parent, root->fd, self->path, TRUE))
+  if (!sandbox_contained_open_parent (&parent, root->fd, self->file.path, TRUE))
     {
-      sandbox_file_output_stream_set_error (self, error);
+      sandbox_held_file_set_error (&self->file, "write", error);
       return FALSE;
     }
-  if (!sandbox_contained_look_at_target (&parent, root->fd, self->path, FALSE, &mode, error))
+  if (!sandbox_contained_look_at_target (&parent, root->fd, self->file.path, FALSE, &mode, error))
     return FALSE;
 
   self->dirfd = fcntl (parent.fd, F_DUPFD_CLOEXEC, 3);
   if (self->dirfd >= 0)
-    self->fd = sandbox_contained_make_temporary (self->dirfd, self->temporary);
-  if (self->fd < 0)
+    self->file.fd = sandbox_contained_make_temporary (self->dirfd, self->temporary);
+  if (self->file.fd < 0)
     {
-      sandbox_file_output_stream_set_error (self, error);
+      sandbox_held_file_set_error (&self->file, "write", error);
       return FALSE;
     }
   sandbox_fork_lock ();
   sandbox_fork_watch (&self->dirfd);
-  sandbox_fork_watch (&self->fd);
+  sandbox_fork_watch (&self->file.fd);
   sandbox_fork_unlock ();
 
   return TRUE;
@@ -337,11 +307,9 @@ sandbox_file_output_stream_new (SandboxWorkspace     *workspace,
   g_autoptr (SandboxFileOutputStream) self = g_object_new (SANDBOX_TYPE_FILE_OUTPUT_STREAM, NULL);
   gboolean opened = FALSE;
 
-  self->workspace = g_object_ref (workspace);
-  self->path = g_strdup (path);
-  g_mutex_lock (&self->lock);
-  opened = sandbox_file_output_stream_open (self, root, error);
-  g_mutex_unlock (&self->lock);
+  g_mutex_lock (&self->file.lock);
+  opened = sandbox_file_output_stream_open (self, workspace, root, path, error);
+  g_mutex_unlock (&self->file.lock);
 
   return opened ? G_OUTPUT_STREAM (g_steal_pointer (&self)) : NULL;
 }
