@@ -37,6 +37,9 @@ gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
  * then on the socket hangs up when nobody has the other end any more. */
 void sandbox_agent_channel_silence (SandboxAgentChannel *self);
 
+/* Leaves it to the agent to end the sandbox, as it does when it has lost its host. */
+void sandbox_agent_channel_hang_up (SandboxAgentChannel *self);
+
 /* Ends the sandbox, however far it has come. From any thread. */
 void sandbox_agent_channel_kill (SandboxAgentChannel *self);
 

@@ -751,11 +751,17 @@ sandbox_agent_channel_silence (SandboxAgentChannel *self)
 }
 
 void
+sandbox_agent_channel_hang_up (SandboxAgentChannel *self)
+{
+  shutdown (self->socket_fd, SHUT_RDWR);
+}
+
+void
 sandbox_agent_channel_kill (SandboxAgentChannel *self)
 {
   /* Each way may be too early or not allowed: the agent ends when the socket does, the launcher's death takes along what
    * it has built, and a group all that is in it. The descriptors stay: others may be using them. */
-  shutdown (self->socket_fd, SHUT_RDWR);
+  sandbox_agent_channel_hang_up (self);
   if (self->group != NULL)
     sandbox_agent_group_kill (self->group);
   if (self->launcher_fd >= 0)

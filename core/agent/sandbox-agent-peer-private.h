@@ -29,8 +29,10 @@ typedef struct
   void (*over) (gpointer user);
 } SandboxAgentPeerFuncs;
 
-/* @notify drops @user when all of it is over, and the launcher has ended. */
+/* @notify drops @user when all of it is over, and the launcher has ended. @outer is what this one is in, and has been ready;
+ * or it is NULL. */
 SandboxAgentPeer *sandbox_agent_peer_new (SandboxAgentChannel         *channel,
+                                          SandboxAgentPeer            *outer,
                                           const SandboxAgentPeerFuncs *funcs,
                                           gpointer                     user,
                                           GDestroyNotify               notify);
@@ -45,6 +47,10 @@ void              sandbox_agent_peer_unref (SandboxAgentPeer *self);
 /* An agent that is gone already is told by its end, with the reason: FALSE and EPIPE. */
 gboolean sandbox_agent_peer_send (SandboxAgentPeer         *self,
                                   const SandboxAgentPacket *packet);
+
+/* Holds @fd, which is taken over, until the pidfd of process 1 may arrive, which needs one. */
+void sandbox_agent_peer_take_spare (SandboxAgentPeer *self,
+                                    int               fd);
 
 /* It has been built, which is waited for no longer than 10 seconds. FALSE if it may not be ready now; it is killed then. */
 gboolean sandbox_agent_peer_set_ready (SandboxAgentPeer *self);
@@ -75,8 +81,8 @@ void sandbox_agent_peer_finish (SandboxAgentPeer *self);
 /* Whether it has said HELLO: without, there was no process 1 that could read anything. */
 gboolean sandbox_agent_peer_said_hello (SandboxAgentPeer *self);
 
-/* Whether it ended, by the word of the kernel, before it had read what was sent to it last. */
-gboolean sandbox_agent_peer_left_unread (SandboxAgentPeer *self);
+/* Whether it may have read what was sent to it. Not one that ended before, by the word of the kernel, or that never said HELLO. */
+gboolean sandbox_agent_peer_may_have_read (SandboxAgentPeer *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxAgentPeer, sandbox_agent_peer_unref)
 

@@ -4,6 +4,7 @@
 
 #include "sandbox-agent-channel-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-worker-private.h"
 
@@ -35,6 +36,7 @@ struct _SandboxAgentPeer
   gatomicrefcount ref_count;
 
   SandboxAgentChannel         *channel;
+  SandboxAgentPeer            *outer; /* nullable */
   const SandboxAgentPeerFuncs *funcs;
   gpointer                     user; /* until all is over */
   GDestroyNotify               notify;
@@ -42,15 +44,19 @@ struct _SandboxAgentPeer
   SandboxAgentPeerPhase phase;
   GError               *failure;
   GSource              *socket_watch; /* NULL: nothing will be said any more */
-  GSource              *end_watch;    /* for the end of one that has no launcher and never said a word */
+  GSource              *end_watch;    /* for the end of one that has no launcher, and no pidfd */
   GSource              *init_watch;
   GSource              *limit;
   GSource              *launcher_limit;
   gboolean              has_launcher;
   gboolean              launcher_ended;
   gboolean              has_hung_up; /* what end_watch was for */
+  gboolean              is_sent;     /* what it may have read */
   gboolean              left_unread;
-  int                   init_fd; /* pidfd of process 1; set before READY, closed with the object or in a forked child */
+  gboolean              lost_init; /* it said HELLO, and there was no descriptor left for the pidfd */
+  gboolean              in_outer;  /* then what it may have read ends with what it is in, for which there is a pidfd */
+  int                   spare_fd;  /* makes room for the next one */
+  int                   init_fd;   /* pidfd of process 1; set before READY, closed with the object or in a forked child */
 };
 
 /* Packets pass through here one at a time: what an agent says has nothing in it that points into it. */
@@ -72,7 +78,9 @@ sandbox_agent_peer_unref (SandboxAgentPeer *self)
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
 
+  sandbox_clear_fd (&self->spare_fd);
   sandbox_fork_close (&self->init_fd);
+  g_clear_pointer (&self->outer, sandbox_agent_peer_unref);
   g_clear_object (&self->channel);
   g_clear_error (&self->failure);
   g_free (self);
@@ -107,20 +115,43 @@ sandbox_agent_peer_attach_timeout (SandboxAgentPeer *self,
   return source;
 }
 
+/* The pidfd of whose end proves that of this one, or -1. */
+static int
+sandbox_agent_peer_get_init (SandboxAgentPeer *self)
+{
+  return self->in_outer ? self->outer->init_fd : self->init_fd;
+}
+
 static gboolean
 sandbox_agent_peer_init_has_ended (SandboxAgentPeer *self)
 {
-  return self->init_fd >= 0 && self->init_watch == NULL;
+  return sandbox_agent_peer_get_init (self) >= 0 && self->init_watch == NULL;
+}
+
+/* An agent without a launcher cannot say HELLO any more, and without that it reads no command. One that has said it is told
+ * to end, and cannot answer that either. */
+static void
+sandbox_agent_peer_silence (SandboxAgentPeer *self)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_BYE };
+  char               buffer[64];
+
+  sandbox_agent_channel_silence (self->channel);
+  if (self->lost_init)
+    sandbox_agent_send (sandbox_agent_channel_get_socket (self->channel), &packet, buffer, sizeof buffer);
 }
 
 /* Process 1 takes the sandbox along, and its parent, which waits for it, ends by itself. Before there is a process 1, or
- * where it may not be killed, the launcher goes with all that it has made. An agent without a launcher cannot say HELLO any
- * more, and without that it reads no command. */
+ * where it may not be killed, the launcher goes with all that it has made. */
 void
 sandbox_agent_peer_kill (SandboxAgentPeer *self)
 {
-  if (self->init_fd < 0 && !self->has_launcher)
-    sandbox_agent_channel_silence (self->channel);
+  if (self->in_outer)
+    sandbox_agent_peer_kill (self->outer);
+  else if (self->init_fd < 0 && !self->has_launcher)
+    sandbox_agent_peer_silence (self);
+  else if (self->lost_init)
+    sandbox_agent_channel_hang_up (self->channel);
   else if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
     sandbox_agent_channel_kill (self->channel);
 }
@@ -216,7 +247,7 @@ static void
 sandbox_agent_peer_take_hello (SandboxAgentPeer   *self,
                                SandboxAgentPacket *packet)
 {
-  if (self->init_fd >= 0)
+  if (self->init_fd >= 0 || self->lost_init)
     return;
 
   sandbox_fork_lock ();
@@ -243,6 +274,29 @@ sandbox_agent_peer_take_packet (SandboxAgentPeer   *self,
   return TRUE;
 }
 
+/* What nobody understands ends the conversation, and what is at the other end. */
+static void
+sandbox_agent_peer_take_rejected (SandboxAgentPeer   *self,
+                                  SandboxAgentPacket *packet)
+{
+  if (packet->lost_fds && self->init_fd < 0)
+    self->lost_init = TRUE;
+
+  if (!sandbox_agent_peer_may_have_read (self))
+    /* Before the end that we give it is taken for the reason. */
+    sandbox_agent_peer_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                                "The sandbox could not be built (step: launcher): %s",
+                                                packet->lost_fds ? "this program can open no more files"
+                                                                 : "what was started broke the protocol of the agent"));
+  else if (self->lost_init && self->outer != NULL)
+    {
+      self->in_outer = TRUE;
+      self->init_watch = sandbox_worker_watch_fd (self->outer->init_fd, sandbox_agent_peer_init_ended_cb,
+                                                  sandbox_agent_peer_ref (self), sandbox_agent_peer_unref_cb);
+    }
+  sandbox_agent_peer_kill (self);
+}
+
 /* Reads all that has been said. FALSE when nothing will be said any more. */
 static gboolean
 sandbox_agent_peer_listen (SandboxAgentPeer *self)
@@ -253,9 +307,10 @@ sandbox_agent_peer_listen (SandboxAgentPeer *self)
   while (more)
     {
       SandboxAgentPacket  packet = { .n_fds = 0 };
-      SandboxAgentReceipt receipt = sandbox_agent_receive (socket_fd, SANDBOX_AGENT_FROM_AGENT,
-                                                           worker_buffer, sizeof worker_buffer, &packet);
+      SandboxAgentReceipt receipt = SANDBOX_AGENT_END;
 
+      sandbox_clear_fd (&self->spare_fd);
+      receipt = sandbox_agent_receive (socket_fd, SANDBOX_AGENT_FROM_AGENT, worker_buffer, sizeof worker_buffer, &packet);
       self->left_unread |= packet.left_unread;
       switch (receipt)
         {
@@ -268,11 +323,7 @@ sandbox_agent_peer_listen (SandboxAgentPeer *self)
           return TRUE;
 
         case SANDBOX_AGENT_REJECTED:
-          /* Before the end that we give it is taken for the reason. */
-          sandbox_agent_peer_fail (self, g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
-                                                              "The sandbox could not be built (step: launcher): "
-                                                              "what was started broke the protocol of the agent"));
-          sandbox_agent_peer_kill (self);
+          sandbox_agent_peer_take_rejected (self, &packet);
           more = FALSE;
           break;
 
@@ -345,7 +396,7 @@ sandbox_agent_peer_limit_launcher (SandboxAgentPeer *self)
     return;
 
   if (had_init ? sandbox_agent_peer_init_has_ended (self) : self->socket_watch == NULL)
-    self->launcher_limit = sandbox_agent_peer_attach_timeout (self, had_init ? END_LIMIT_MS : LAUNCHER_LIMIT_MS,
+    self->launcher_limit = sandbox_agent_peer_attach_timeout (self, sandbox_agent_peer_said_hello (self) ? END_LIMIT_MS : LAUNCHER_LIMIT_MS,
                                                               sandbox_agent_peer_launcher_limit_cb);
 }
 
@@ -367,8 +418,8 @@ sandbox_agent_peer_hung_up_cb (int          fd,
 static void
 sandbox_agent_peer_watch_end (SandboxAgentPeer *self)
 {
-  if (self->phase != PHASE_ENDING || self->has_launcher || self->init_fd >= 0 || self->socket_watch != NULL ||
-      self->end_watch != NULL || self->has_hung_up)
+  if (sandbox_agent_peer_get_init (self) >= 0 || self->has_launcher || self->socket_watch != NULL ||
+      self->end_watch != NULL || self->has_hung_up || self->phase == PHASE_OVER)
     return;
 
   self->end_watch = g_unix_fd_source_new (sandbox_agent_channel_get_socket (self->channel), G_IO_HUP);
@@ -381,10 +432,10 @@ sandbox_agent_peer_watch_end (SandboxAgentPeer *self)
 static gboolean
 sandbox_agent_peer_is_dead (SandboxAgentPeer *self)
 {
-  if (self->init_fd >= 0)
+  if (sandbox_agent_peer_get_init (self) >= 0)
     return sandbox_agent_peer_init_has_ended (self);
 
-  return self->phase == PHASE_ENDING && (self->has_launcher ? self->launcher_ended : self->has_hung_up);
+  return self->phase > PHASE_BUILDING && (self->has_launcher ? self->launcher_ended : self->has_hung_up);
 }
 
 /* What is still being built and says nothing any more will not be ready. */
@@ -422,6 +473,7 @@ sandbox_agent_peer_check (SandboxAgentPeer *self)
 
 SandboxAgentPeer *
 sandbox_agent_peer_new (SandboxAgentChannel         *channel,
+                        SandboxAgentPeer            *outer,
                         const SandboxAgentPeerFuncs *funcs,
                         gpointer                     user,
                         GDestroyNotify               notify)
@@ -430,9 +482,11 @@ sandbox_agent_peer_new (SandboxAgentChannel         *channel,
 
   g_atomic_ref_count_init (&self->ref_count);
   self->channel = g_object_ref (channel);
+  self->outer = outer != NULL ? sandbox_agent_peer_ref (outer) : NULL;
   self->funcs = funcs;
   self->user = user;
   self->notify = notify;
+  self->spare_fd = -1;
   self->init_fd = -1;
 
   return self;
@@ -454,7 +508,10 @@ sandbox_agent_peer_send (SandboxAgentPeer         *self,
                          const SandboxAgentPacket *packet)
 {
   if (sandbox_agent_send (sandbox_agent_channel_get_socket (self->channel), packet, worker_buffer, sizeof worker_buffer))
-    return TRUE;
+    {
+      self->is_sent = TRUE;
+      return TRUE;
+    }
 
   if (errno == ECONNRESET)
     {
@@ -465,11 +522,19 @@ sandbox_agent_peer_send (SandboxAgentPeer         *self,
   return FALSE;
 }
 
+void
+sandbox_agent_peer_take_spare (SandboxAgentPeer *self,
+                               int               fd)
+{
+  sandbox_close_fd (self->spare_fd);
+  self->spare_fd = fd;
+}
+
 gboolean
 sandbox_agent_peer_set_ready (SandboxAgentPeer *self)
 {
   /* Without a HELLO before it there would be no proof of the end. */
-  if (self->phase != PHASE_BUILDING || self->init_fd < 0)
+  if (self->phase != PHASE_BUILDING || !sandbox_agent_peer_said_hello (self))
     {
       sandbox_agent_peer_kill (self);
       return FALSE;
@@ -508,11 +573,11 @@ sandbox_agent_peer_get_failure (SandboxAgentPeer *self)
 gboolean
 sandbox_agent_peer_said_hello (SandboxAgentPeer *self)
 {
-  return self->init_fd >= 0;
+  return self->init_fd >= 0 || self->lost_init;
 }
 
 gboolean
-sandbox_agent_peer_left_unread (SandboxAgentPeer *self)
+sandbox_agent_peer_may_have_read (SandboxAgentPeer *self)
 {
-  return self->left_unread;
+  return self->is_sent && sandbox_agent_peer_said_hello (self) && !self->left_unread;
 }

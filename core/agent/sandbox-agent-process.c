@@ -48,7 +48,6 @@ struct _SandboxAgentProcess
   SandboxAgentAgainFunc again;   /* nullable */
   gpointer              again_data;
   GDestroyNotify        again_notify;
-  gboolean              is_sent;  /* EXEC is */
   gboolean              is_clean; /* it ended by itself, and the command had not been read */
 
   gint exited; /* atomic */
@@ -313,14 +312,6 @@ sandbox_agent_process_heard (gpointer            user,
     }
 }
 
-/* The kernel tells who has sent EXEC when the other end closed with it unread, and an agent that never said HELLO never came
- * to read it. All that is certain otherwise is that nobody knows. */
-static gboolean
-sandbox_agent_process_may_have_run (SandboxAgentProcess *self)
-{
-  return self->is_sent && sandbox_agent_peer_said_hello (self->peer) && !sandbox_agent_peer_left_unread (self->peer);
-}
-
 static void
 sandbox_agent_process_silent (gpointer user)
 {
@@ -328,7 +319,7 @@ sandbox_agent_process_silent (gpointer user)
 
   /* It told of no start, and yet its program may have run, and have put an end to the agent. That is an end which nobody
    * knows, and not a start that failed. */
-  if (sandbox_agent_peer_is_building (self->peer) && sandbox_agent_process_may_have_run (self))
+  if (sandbox_agent_peer_is_building (self->peer) && sandbox_agent_peer_may_have_read (self->peer))
     sandbox_agent_process_take_started (self);
   /* An agent that has told of the end of its command is ending, and what it leaves to its parent is not to be disturbed. */
   if (sandbox_agent_peer_is_ready (self->peer) && !g_atomic_int_get (&self->exited))
@@ -551,12 +542,14 @@ sandbox_agent_process_send_exec (SandboxAgentProcess *self,
           packet.fds[3] = sandbox_fd_new_sealed ("arguments", strings, size);
           packet.n_fds = 4;
         }
-      self->is_sent = (packet.n_fds == 3 || packet.fds[3] >= 0) && sandbox_agent_peer_send (self->peer, &packet);
-      sent = self->is_sent || errno == EPIPE;
+      sent = (packet.n_fds == 3 || packet.fds[3] >= 0) && (sandbox_agent_peer_send (self->peer, &packet) || errno == EPIPE);
       if (!sent)
         sandbox_set_error_from_errno (error, errno == EMSGSIZE ? E2BIG : errno, "Cannot hand “%s” to the sandbox", self->program);
     }
 
+  /* Nobody waits for the end of an input that is no pipe. */
+  if (sent && host[0] < 0)
+    sandbox_agent_peer_take_spare (self->peer, g_steal_fd (&packet.fds[0]));
   for (guint i = 0; i < 4; i++)
     sandbox_close_fd (packet.fds[i]);
 
@@ -586,7 +579,7 @@ sandbox_agent_process_start (SandboxAgentChannel  *channel,
   self->again_data = again_data;
   self->again_notify = again_notify;
 
-  self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_process_funcs, g_object_ref (self), sandbox_agent_process_release);
+  self->peer = sandbox_agent_peer_new (channel, slots != NULL ? sandbox_agent_slots_get_peer (slots) : NULL, &sandbox_agent_process_funcs, g_object_ref (self), sandbox_agent_process_release);
   /* First of all: everything else is done while the agent is at it. */
   if (sandbox_agent_channel_send_setup (channel, &error) &&
       sandbox_agent_process_send_exec (self, environment, host, &error))

@@ -441,6 +441,7 @@ sandbox_agent_decode (SandboxAgentOrigin  origin,
 
   result.type = type;
   result.left_unread = false;
+  result.lost_fds = false;
   result.n_fds = 0;
   switch (type)
     {
@@ -556,6 +557,7 @@ sandbox_agent_receive (int                 socket_fd,
     got = recvmsg (socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
   packet->left_unread = reset;
+  packet->lost_fds = false;
   if (got < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK ? SANDBOX_AGENT_AGAIN : SANDBOX_AGENT_END;
 
@@ -581,6 +583,7 @@ sandbox_agent_receive (int                 socket_fd,
         }
     }
   sandbox_agent_packet_close_fds (&taken);
+  packet->lost_fds = (message.msg_flags & MSG_CTRUNC) != 0;
   return SANDBOX_AGENT_REJECTED;
 }
 

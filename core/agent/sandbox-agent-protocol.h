@@ -234,6 +234,7 @@ typedef struct
 {
   SandboxAgentType type;
   bool             left_unread; /* told with whatever is received, also an end: the other side ended before it had read everything */
+  bool             lost_fds;    /* told with what is rejected: its descriptors did not all arrive, as this side has no more */
   uint32_t         n_fds;
   int              fds[SANDBOX_AGENT_N_FDS_MAX];
   union

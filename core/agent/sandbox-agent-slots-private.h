@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sandbox-agent-channel.h"
+#include "sandbox-agent-peer-private.h"
 
 G_BEGIN_DECLS
 
@@ -30,6 +31,9 @@ SandboxAgentSlots *sandbox_agent_slots_ref (SandboxAgentSlots *self);
 void               sandbox_agent_slots_unref (SandboxAgentSlots *self);
 
 gboolean sandbox_agent_slots_is_ready (SandboxAgentSlots *self);
+
+/* The other end of its channel. */
+SandboxAgentPeer *sandbox_agent_slots_get_peer (SandboxAgentSlots *self);
 
 /* Why it never became ready; NULL if it did. */
 const GError *sandbox_agent_slots_get_failure (SandboxAgentSlots *self);

@@ -3,7 +3,6 @@
 #include "sandbox-agent-slots-private.h"
 
 #include "sandbox-agent-channel-private.h"
-#include "sandbox-agent-peer-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
@@ -172,7 +171,7 @@ sandbox_agent_slots_new (SandboxAgentChannel           *channel,
   self->notify = notify;
   self->view_fd = -1;
   g_queue_init (&self->armed);
-  self->peer = sandbox_agent_peer_new (channel, &sandbox_agent_slots_funcs, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+  self->peer = sandbox_agent_peer_new (channel, NULL, &sandbox_agent_slots_funcs, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
   sandbox_agent_channel_send_setup (channel, &error);
   sandbox_agent_peer_watch (self->peer);
   if (error != NULL)
@@ -185,6 +184,12 @@ gboolean
 sandbox_agent_slots_is_ready (SandboxAgentSlots *self)
 {
   return sandbox_agent_peer_is_ready (self->peer);
+}
+
+SandboxAgentPeer *
+sandbox_agent_slots_get_peer (SandboxAgentSlots *self)
+{
+  return self->peer;
 }
 
 const GError *

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,9 +16,11 @@
 
 #include "sandbox-agent-driver.h"
 #include "sandbox-agent-protocol.h"
+#include "sandbox-command-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker.h"
+#include "sandbox-workspace-path.h"
 #include "../common/test-helpers.h"
 
 /* More than a sandbox is asked for at once */
@@ -126,17 +129,34 @@ agent_send (Agent              *self,
 }
 
 static void
-agent_hello (Agent *self)
+agent_begin (Agent              *self,
+             SandboxAgentPacket *hello)
 {
-  const char *const  argv[] = { "sleep", "1000", NULL };
-  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_HELLO, .n_fds = 1 };
+  const char *const argv[] = { "sleep", "1000", NULL };
   g_autoptr (GError) error = NULL;
 
   g_spawn_async (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &self->pid, &error);
   g_assert_no_error (error);
-  packet.fds[0] = (int) syscall (SYS_pidfd_open, self->pid, 0);
-  g_assert_cmpint (packet.fds[0], >=, 0);
+  *hello = (SandboxAgentPacket){ .type = SANDBOX_AGENT_HELLO, .n_fds = 1 };
+  hello->fds[0] = (int) syscall (SYS_pidfd_open, self->pid, 0);
+  g_assert_cmpint (hello->fds[0], >=, 0);
+}
+
+static void
+agent_hello (Agent *self)
+{
+  SandboxAgentPacket packet;
+
+  agent_begin (self, &packet);
   agent_send (self, &packet);
+}
+
+/* Its process 1 has been killed. */
+static void
+agent_wait_killed (Agent *self)
+{
+  test_wait (waitpid (self->pid, NULL, WNOHANG) == self->pid);
+  self->pid = 0;
 }
 
 static void
@@ -199,6 +219,7 @@ typedef struct
   FakeDriver     *driver;
   guint           descriptors;
   GCancellable   *cancellable; /* nullable */
+  gboolean        has_input;
   SandboxProcess *process;
   GError         *error;
   gint            answered; /* atomic */
@@ -260,7 +281,8 @@ static void
 fixture_spawn (Fixture *self)
 {
   const char *const argv[] = { "true", NULL };
-  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  g_autoptr (SandboxCommand) given = sandbox_command_new (argv);
+  g_autoptr (SandboxCommand) command = sandbox_command_freeze_for_driver (given, SANDBOX_WORKSPACE_PATH, NULL, self->has_input);
   g_autoptr (SandboxRequest) request = sandbox_request_new_internal (SANDBOX_TYPE_PROCESS, self->cancellable, fixture_started, self);
   g_autoptr (GError) error = NULL;
 
@@ -485,8 +507,7 @@ test_slot_cancelled (Fixture      *self,
   slot = fixture_next_slot (sandbox);
   agent_hello (slot);
   g_cancellable_cancel (self->cancellable);
-  test_wait (waitpid (slot->pid, NULL, WNOHANG) == slot->pid);
-  slot->pid = 0;
+  agent_wait_killed (slot);
   fixture_assert_cancelled (self);
   agent_end (slot);
 
@@ -545,6 +566,149 @@ test_slot_turns (Fixture      *self,
       g_clear_object (&starts[i].process);
       g_clear_object (&starts[i].cancellable);
     }
+}
+
+/* From now on this program can open nothing. */
+static void
+fixture_use_up_descriptors (struct rlimit *before)
+{
+  struct rlimit none;
+  const int     lowest = dup (STDIN_FILENO);
+
+  g_assert_cmpint (lowest, >=, 0);
+  close (lowest);
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, before), ==, 0);
+  none = *before;
+  none.rlim_cur = (rlim_t) lowest;
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &none), ==, 0);
+}
+
+static void
+test_slot_hidden (Fixture      *self,
+                  gconstpointer nested)
+{
+  SandboxAgentPacket hello;
+  struct rlimit      before;
+  Agent             *sandbox = NULL;
+  Agent             *slot = NULL;
+
+  g_test_summary ("A command whose process 1 the host has no descriptor left for may run: the whole sandbox goes, and its end is LOST");
+
+  self->has_input = TRUE;
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_read_exec (slot);
+  agent_begin (slot, &hello);
+  fixture_use_up_descriptors (&before);
+  g_assert_true (sandbox_agent_send (slot->socket_fd, &hello, slot->buffer, SANDBOX_AGENT_PACKET_MAX));
+  agent_wait_killed (sandbox);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  sandbox_agent_packet_close_fds (&hello);
+  fixture_assert_lost (self);
+  agent_end (slot);
+  agent_end (sandbox);
+  g_clear_object (&self->process);
+
+  /* Without an input one was kept. */
+  self->has_input = FALSE;
+  self->answered = FALSE;
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_begin (slot, &hello);
+  fixture_use_up_descriptors (&before);
+  g_assert_true (sandbox_agent_send (slot->socket_fd, &hello, slot->buffer, SANDBOX_AGENT_PACKET_MAX));
+  g_usleep (50 * G_TIME_SPAN_MILLISECOND);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  sandbox_agent_packet_close_fds (&hello);
+  agent_run (slot);
+  fixture_assert_ran (self);
+  agent_end (sandbox);
+}
+
+static void
+test_slot_hidden_idle (Fixture      *self,
+                       gconstpointer nested)
+{
+  struct rlimit before;
+  Agent        *sandbox = NULL;
+  Agent        *slot = NULL;
+  Agent        *armed = NULL;
+
+  g_test_summary ("One that was not sent its command is told to end, and nobody else is harmed");
+
+  g_clear_object (&self->driver);
+  self->driver = g_object_new (fake_driver_get_type (), "nested", TRUE, "armed-slots", 1, NULL);
+  fixture_spawn (self);
+  sandbox = fixture_next_ready (self);
+  slot = fixture_next_slot (sandbox);
+  agent_hello (slot);
+  agent_run (slot);
+  fixture_assert_ran (self);
+  g_clear_object (&self->process);
+  armed = fixture_next_slot (sandbox);
+  agent_hello (armed);
+
+  self->answered = FALSE;
+  fixture_use_up_descriptors (&before);
+  fixture_spawn (self);
+  agent_expect (armed, SANDBOX_AGENT_BYE, &(SandboxAgentPacket){ .n_fds = 0 });
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  g_assert_false (g_atomic_int_get (&self->answered));
+  agent_end (armed);
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_nonnull (self->error);
+  g_assert_nonnull (strstr (self->error->message, "streams"));
+  g_clear_error (&self->error);
+
+  armed = fixture_next_slot (sandbox);
+  self->answered = FALSE;
+  fixture_spawn (self);
+  agent_hello (armed);
+  agent_run (armed);
+  fixture_assert_ran (self);
+  agent_end (sandbox);
+}
+
+static void
+test_hidden_alone (Fixture      *self,
+                   gconstpointer nested)
+{
+  SandboxAgentPacket hello;
+  struct rlimit      before;
+  Agent             *agent = NULL;
+  Agent             *silent = NULL;
+
+  g_test_summary ("One that is in nothing is told to end, and its command's end is LOST when it has");
+
+  self->has_input = TRUE;
+  fixture_spawn (self);
+  agent = fixture_next_silent (self);
+  agent_expect (agent, SANDBOX_AGENT_SETUP, &(SandboxAgentPacket){ .n_fds = 0 });
+  agent_read_exec (agent);
+  agent_begin (agent, &hello);
+  fixture_use_up_descriptors (&before);
+  g_assert_true (sandbox_agent_send (agent->socket_fd, &hello, agent->buffer, SANDBOX_AGENT_PACKET_MAX));
+  agent_expect (agent, SANDBOX_AGENT_BYE, &(SandboxAgentPacket){ .n_fds = 0 });
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  sandbox_agent_packet_close_fds (&hello);
+  test_wait (g_atomic_int_get (&self->answered));
+  g_assert_no_error (self->error);
+  g_assert_null (sandbox_process_get_result (self->process));
+  agent_end (agent);
+  fixture_assert_lost (self);
+  g_clear_object (&self->process);
+
+  /* Garbage after a HELLO, from somebody who has read the command */
+  self->answered = FALSE;
+  fixture_spawn (self);
+  silent = fixture_next (self);
+  agent_read_exec (silent);
+  g_assert_cmpint (send (silent->socket_fd, "garbage", 7, MSG_NOSIGNAL), ==, 7);
+  agent_wait_killed (silent);
+  agent_end (silent);
+  fixture_assert_lost (self);
 }
 
 static void
@@ -687,6 +851,9 @@ main (int    argc,
   ADD ("sandbox-dies", NESTED, test_sandbox_dies);
   ADD ("sandbox-unready", NESTED, test_sandbox_unready);
   ADD ("sandbox-refused", NESTED, test_sandbox_refused);
+  ADD ("slot-hidden", NESTED, test_slot_hidden);
+  ADD ("slot-hidden-idle", NESTED, test_slot_hidden_idle);
+  ADD ("hidden-alone", NULL, test_hidden_alone);
   ADD ("alone", NULL, test_alone);
 
   return g_test_run ();
