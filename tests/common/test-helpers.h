@@ -8,6 +8,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+# define TEST_IS_SANITIZED 1
+#elif defined(__has_feature)
+# if __has_feature(address_sanitizer)
+#  define TEST_IS_SANITIZED 1
+# endif
+#endif
+#ifndef TEST_IS_SANITIZED
+# define TEST_IS_SANITIZED 0
+#endif
+
+/* Whether ./dev test does all of it once more as well, or has done: this run is under sanitizers, or of another user. */
+static inline gboolean
+test_is_again (void)
+{
+  return TEST_IS_SANITIZED || g_getenv ("SANDBOX_TEST_AGAIN") != NULL;
+}
+
+/* What is done at @n random moments: fewer will do in a run that comes again, as the moments are new ones each time. */
+static inline guint
+test_rounds (guint n)
+{
+  return test_is_again () ? n / 4 : n;
+}
+
 /* What waits in a test fails after so long, far above what a busy machine needs. */
 #define TEST_LIMIT_US (30 * G_USEC_PER_SEC)
 

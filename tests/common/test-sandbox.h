@@ -24,25 +24,6 @@
 #define TEST_GONE_US (3 * G_USEC_PER_SEC)
 #define TEST_LOOK_US (100 * 1000)
 
-#if defined(__SANITIZE_ADDRESS__)
-# define TEST_IS_SANITIZED 1
-#elif defined(__has_feature)
-# if __has_feature(address_sanitizer)
-#  define TEST_IS_SANITIZED 1
-# endif
-#endif
-#ifndef TEST_IS_SANITIZED
-# define TEST_IS_SANITIZED 0
-#endif
-
-/* What is done at @n random moments: fewer will do where ./dev test does all of it once more, as another user or under
- * sanitizers, as the moments are new ones each time. */
-static inline guint
-test_rounds (guint n)
-{
-  return TEST_IS_SANITIZED || g_getenv ("SANDBOX_TEST_AGAIN") != NULL ? n / 4 : n;
-}
-
 typedef struct
 {
   char            *workspace; /* on the host */

@@ -8,9 +8,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define N_HOST_KILLS test_rounds (100)
-#define N_CANCELS test_rounds (120)
-#define N_STOPS test_rounds (200)
+/* Fewer in the way that is left where there can be no slots */
+#define N_HOST_KILLS test_rounds (TEST_NESTED ? 100 : 25)
+#define N_CANCELS test_rounds (TEST_NESTED ? 120 : 30)
+#define N_STOPS test_rounds (TEST_NESTED ? 200 : 50)
 /* Around what a command takes from the call until it runs, on a machine that does something else too. */
 #define MOMENTS_US 60000
 /* The processes of "guest family": the first, one in a session of its own, an orphan, a stopped one. */

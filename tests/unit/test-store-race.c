@@ -14,7 +14,7 @@
 #include "sandbox-store-session-private.h"
 #include "store-fixture.h"
 
-#define ROUNDS 100
+#define ROUNDS test_rounds (100)
 
 static SandboxStoreSession *
 make_session (SandboxStore *store)
@@ -307,7 +307,7 @@ test_stale (Fixture      *fixture,
 
 #define STRESS_PROCESSES 3
 #define STRESS_THREADS 2
-#define STRESS_ROUNDS 150
+#define STRESS_ROUNDS test_rounds (150)
 
 typedef struct
 {

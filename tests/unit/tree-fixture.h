@@ -15,17 +15,6 @@
 #include "../common/test-helpers.h"
 #include "../common/test-session-files.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-# define TREE_IS_SANITIZED 1
-#elif defined(__has_feature)
-# if __has_feature(address_sanitizer)
-#  define TREE_IS_SANITIZED 1
-# endif
-#endif
-#ifndef TREE_IS_SANITIZED
-# define TREE_IS_SANITIZED 0
-#endif
-
 #define TREE_ASYNC (1 << 0)
 #define TREE_WALK (1 << 1)
 #define TREE_IN_MEMORY (1 << 2)
