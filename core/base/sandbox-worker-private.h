@@ -31,6 +31,7 @@ typedef enum
 {
   SANDBOX_POOL_CALLS,    /* four threads */
   SANDBOX_POOL_REMOVALS, /* two */
+  SANDBOX_POOL_ATTACHES, /* four: what the last owner of a session left is waited for */
   SANDBOX_N_POOLS,
 } SandboxPool;
 

@@ -25,6 +25,7 @@ static struct
 } pools[SANDBOX_N_POOLS] = {
   [SANDBOX_POOL_CALLS] = { .max_threads = 4 },
   [SANDBOX_POOL_REMOVALS] = { .max_threads = 2 },
+  [SANDBOX_POOL_ATTACHES] = { .max_threads = 4 },
 };
 
 static int

@@ -420,7 +420,8 @@ sandbox_backend_create_async (SandboxBackend       *self,
       g_task_set_source_tag (opening, sandbox_backend_open_workspace);
       g_task_set_check_cancellable (opening, FALSE);
       g_task_set_task_data (opening, create, NULL); /* which @task has */
-      sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_backend_open_workspace, g_steal_pointer (&opening));
+      sandbox_storage_run (sandbox_create_options_get_state (create->options) != NULL ? SANDBOX_POOL_ATTACHES : SANDBOX_POOL_CALLS,
+                           sandbox_backend_open_workspace, g_steal_pointer (&opening));
     }
   else if (error != NULL)
     g_task_return_error (task, error);

@@ -616,6 +616,74 @@ test_dropped (Kept         *self,
   delete (next);
 }
 
+/* As many as the pool has threads for file work */
+#define N_ATTACHES 4
+
+static void
+test_attach_waits (Kept         *self,
+                   gconstpointer unused)
+{
+  char *const argv[] = { (char *) "sleep", (char *) "60", NULL };
+  char *const environment[] = { NULL };
+  g_autoptr (SandboxHandle) other = create_ok (self->backend, NULL, NULL);
+  GAsyncResult              *results[N_ATTACHES] = { NULL };
+  GAsyncResult              *result = NULL;
+  SandboxHandle             *handles[N_ATTACHES];
+  int                        locks[N_ATTACHES];
+  posix_spawn_file_actions_t actions;
+  pid_t                      sandbox = -1;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("While sessions are waited for that the sandboxes of their last owner hold up, other sessions work");
+
+  write_text (other, "a", "b");
+  posix_spawn_file_actions_init (&actions);
+  for (int i = 0; i < N_ATTACHES; i++)
+    {
+      handles[i] = create_ok (self->backend, NULL, NULL);
+      g_assert_true (sandbox_workspace_lend_alive (self->kept->workspace, &locks[i], &error));
+      g_assert_no_error (error);
+      posix_spawn_file_actions_adddup2 (&actions, locks[i], 100 + i);
+    }
+  g_assert_cmpint (posix_spawnp (&sandbox, "sleep", &actions, NULL, argv, environment), ==, 0);
+  posix_spawn_file_actions_destroy (&actions);
+  for (guint i = 0; i < N_ATTACHES; i++)
+    {
+      g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+      g_autoptr (SandboxState) state = capture (handles[i]);
+
+      sandbox_workspace_return_alive (&locks[i]);
+      stop (handles[i]);
+      sandbox_create_options_set_state (options, state);
+      sandbox_backend_create_async (self->backend, options, NULL, test_result_cb, &results[i]);
+    }
+
+  sandbox_session_read_text_async (sandbox_handle_get_session (other), "a", NULL, test_result_cb, &result);
+  while (result == NULL)
+    g_main_context_iteration (NULL, TRUE);
+  g_free (sandbox_session_read_text_finish (sandbox_handle_get_session (other), result, &error));
+  g_assert_no_error (error);
+  g_object_unref (result);
+  for (guint i = 0; i < N_ATTACHES; i++)
+    g_assert_null (results[i]);
+
+  g_assert_cmpint (kill (sandbox, SIGKILL), ==, 0);
+  g_assert_cmpint (waitpid (sandbox, NULL, 0), ==, sandbox);
+  for (guint i = 0; i < N_ATTACHES; i++)
+    {
+      g_autoptr (SandboxHandle) next = NULL;
+
+      while (results[i] == NULL)
+        g_main_context_iteration (NULL, TRUE);
+      next = sandbox_backend_create_finish (self->backend, results[i], &error);
+      g_assert_no_error (error);
+      delete (next);
+      g_object_unref (results[i]);
+      g_object_unref (handles[i]);
+    }
+  delete (other);
+}
+
 /* A sandbox of a host that is gone holds the session up, and what a workspace lends does that. */
 static void
 test_alive (Kept         *self,
@@ -1602,6 +1670,7 @@ main (int    argc,
   ADD ("/old-handle", test_old_handle);
   ADD ("/dropped", test_dropped);
   ADD ("/alive", test_alive);
+  ADD ("/attach-waits", test_attach_waits);
   ADD ("/ends", test_ends);
   ADD ("/ends-async", test_ends_async);
   ADD ("/bad-stop", test_bad_stop);
