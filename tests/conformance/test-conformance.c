@@ -7,10 +7,12 @@
 
 #include <sandbox-glib.h>
 
+#include "../common/test-disk.h"
 #include "../common/test-helpers.h"
 #include "memory-driver.h"
 
 #include <glib/gstdio.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -40,6 +42,7 @@ typedef struct
 } Driver;
 
 static const Driver *driver;
+static const char   *state_directory; /* NULL: the default */
 
 typedef struct
 {
@@ -189,14 +192,14 @@ new_backend (SandboxRegistry *registry)
 {
   g_autoptr (GError) error = NULL;
   SandboxBackend *backend = driver->new_backend != NULL ? driver->new_backend ()
-                                                        : sandbox_registry_create_backend (registry, driver->keeps ? "bubblewrap" : driver->name, NULL, &error);
+                                                        : sandbox_registry_create_backend (registry, driver->keeps ? "bubblewrap" : driver->name, state_directory, &error);
 
   g_assert_no_error (error);
   g_assert_nonnull (backend);
 
-  /* Overlays need slots. */
-  if (driver->keeps)
-    g_object_set (backend, "nested", driver->mode == SANDBOX_WORKSPACE_MODE_OVERLAY, NULL);
+  /* One of them without slots */
+  if (driver->mode == SANDBOX_WORKSPACE_MODE_COPY)
+    g_object_set (backend, "nested", FALSE, NULL);
 
   return backend;
 }
@@ -1510,6 +1513,14 @@ static const Driver drivers[] = {
       .least_grade = SANDBOX_GRADE_FULL,
   },
   {
+      .name = "bubblewrap-reflink",
+      .translate = translate_to_posix,
+      .keeps = TRUE,
+      .mode = SANDBOX_WORKSPACE_MODE_REFLINK,
+      .refuses_allow_list = TRUE,
+      .least_grade = SANDBOX_GRADE_FULL,
+  },
+  {
       .name = "bubblewrap-overlay",
       .translate = translate_to_posix,
       .keeps = TRUE,
@@ -1533,6 +1544,30 @@ add (const char *name,
 
       g_test_add (path, Fixture, forms[i], set_up, test, tear_down);
     }
+}
+
+/* On a disk whose files can share their content, in mounts of this program's own. */
+static int
+run_on_disk (void)
+{
+  g_autofree char *top = g_dir_make_tmp ("sandbox-reflink-XXXXXX", NULL);
+  g_autofree char *image = g_build_filename (top, "image", NULL);
+  g_autofree char *disk = g_build_filename (top, "disk", NULL);
+  int              status = 0;
+
+  g_assert_cmpint (g_mkdir (disk, 0700), ==, 0);
+  g_assert_cmpint (unshare (CLONE_NEWNS), ==, 0);
+  g_assert_cmpint (mount ("none", "/", "none", MS_REC | MS_PRIVATE, NULL), ==, 0);
+  g_assert_true (test_disk_mount_btrfs (image, disk));
+  g_assert_cmpint (chmod (disk, 0700), ==, 0);
+  state_directory = disk;
+  status = g_test_run ();
+  g_assert_cmpint (umount2 (disk, MNT_DETACH), ==, 0);
+  g_assert_cmpint (g_unlink (image), ==, 0);
+  g_assert_cmpint (g_rmdir (disk), ==, 0);
+  g_assert_cmpint (g_rmdir (top), ==, 0);
+
+  return status;
 }
 
 int
@@ -1590,5 +1625,5 @@ main (int    argc,
   add ("shutdown", session_set_up, test_shutdown, session_tear_down);
   add ("flat", session_set_up, test_flat, session_tear_down);
 
-  return g_test_run ();
+  return driver->mode == SANDBOX_WORKSPACE_MODE_REFLINK ? run_on_disk () : g_test_run ();
 }
