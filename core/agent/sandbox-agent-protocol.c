@@ -534,6 +534,15 @@ sandbox_agent_send (int                       socket_fd,
   return sent >= 0; /* a packet goes whole or not at all */
 }
 
+static void
+close_fds (const int *fds,
+           uint32_t   n_fds)
+{
+  for (uint32_t i = 0; i < n_fds; i++)
+    if (fds[i] >= 0)
+      close (fds[i]);
+}
+
 SandboxAgentReceipt
 sandbox_agent_receive (int                 socket_fd,
                        SandboxAgentOrigin  origin,
@@ -546,11 +555,12 @@ sandbox_agent_receive (int                 socket_fd,
     struct cmsghdr header;
     char           bytes[CMSG_SPACE (sizeof packet->fds)];
   } control;
-  struct iovec       iov = { buffer, size };
-  struct msghdr      message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-  SandboxAgentPacket taken = { .n_fds = 0 };
-  bool               reset = false;
-  ssize_t            got;
+  struct iovec  iov = { buffer, size };
+  struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+  int           fds[SANDBOX_AGENT_N_FDS_MAX];
+  uint32_t      n_fds = 0;
+  bool          reset = false;
+  ssize_t       got;
 
   /* When the other side ended without having read everything, that is told once, before its own last words. */
   do
@@ -567,22 +577,22 @@ sandbox_agent_receive (int                 socket_fd,
         /* the control buffer holds no more than N_FDS_MAX: what does not fit the kernel closes, and says CTRUNC */
         uint32_t n = (uint32_t) ((at->cmsg_len - CMSG_LEN (0)) / sizeof (int));
 
-        for (uint32_t i = 0; i < n && taken.n_fds < SANDBOX_AGENT_N_FDS_MAX; i++)
-          memcpy (&taken.fds[taken.n_fds++], CMSG_DATA (at) + i * sizeof (int), sizeof (int));
+        for (uint32_t i = 0; i < n && n_fds < SANDBOX_AGENT_N_FDS_MAX; i++)
+          memcpy (&fds[n_fds++], CMSG_DATA (at) + i * sizeof (int), sizeof (int));
       }
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
     {
-      if (got == 0 && taken.n_fds == 0)
+      if (got == 0 && n_fds == 0)
         return SANDBOX_AGENT_END;
-      if (sandbox_agent_decode (origin, buffer, (size_t) got, taken.n_fds, packet))
+      if (sandbox_agent_decode (origin, buffer, (size_t) got, n_fds, packet))
         {
           packet->left_unread = reset;
-          packet->n_fds = taken.n_fds;
-          memcpy (packet->fds, taken.fds, taken.n_fds * sizeof (int));
+          packet->n_fds = n_fds;
+          memcpy (packet->fds, fds, n_fds * sizeof (int));
           return SANDBOX_AGENT_RECEIVED;
         }
     }
-  sandbox_agent_packet_close_fds (&taken);
+  close_fds (fds, n_fds);
   packet->lost_fds = (message.msg_flags & MSG_CTRUNC) != 0;
   return SANDBOX_AGENT_REJECTED;
 }
@@ -590,9 +600,7 @@ sandbox_agent_receive (int                 socket_fd,
 void
 sandbox_agent_packet_close_fds (SandboxAgentPacket *packet)
 {
-  for (uint32_t i = 0; i < packet->n_fds; i++)
-    if (packet->fds[i] >= 0)
-      close (packet->fds[i]);
+  close_fds (packet->fds, packet->n_fds);
   packet->n_fds = 0;
 }
 

@@ -11,7 +11,8 @@
  *   agent -> host   HELLO  (FAILED | STARTED  EXITED)  BYE?
  *
  * The agent ends after FAILED, EXITED and BYE, at the end of the socket, and at any packet that is malformed or out of
- * order; with it ends the whole sandbox, because it is process 1 there. "All dead" is what the pidfd in HELLO tells.
+ * order; with it ends the whole sandbox, because it is process 1 there. "All dead" is what the pidfd in HELLO tells, or
+ * ALONE in EXITED. From EXEC until STARTED only the end of the socket is noticed: what is said meanwhile is heard then.
  *
  * With a sandbox for many commands, SLOTS in SETUP:
  *
@@ -19,8 +20,9 @@
  *   agent -> host   HELLO  (FAILED | READY)  BYE?
  *
  * Each ARM brings a socket. Over it a slot, a namespace of processes for one command, holds the conversation of a sandbox
- * for one command whose SETUP is done: HELLO, which says that it is armed, EXEC, and so on. What is wrong there ends the
- * slot, and what ends this agent ends all slots.
+ * for one command whose SETUP is done: HELLO, which says that it is armed, EXEC, and so on. After an EXITED that says ALONE a
+ * slot ends when it is killed, or at the end of its socket. What is wrong there ends the slot, and what ends this agent ends
+ * all slots.
  *
  * In launch mode the only packet is a FAILED before bwrap runs.
  */

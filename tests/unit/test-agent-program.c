@@ -410,7 +410,7 @@ send_exec (Sandbox       *self,
     {
       strings_fd = options->strings_fd > 0 ? dup (options->strings_fd) : sandbox_fd_new_sealed ("strings", strings, size);
       g_assert_cmpint (strings_fd, >=, 0);
-      packet.exec.flags = SANDBOX_AGENT_EXEC_STRINGS_IN_MEMFD;
+      packet.exec.flags |= SANDBOX_AGENT_EXEC_STRINGS_IN_MEMFD;
       packet.exec.strings = NULL;
       packet.fds[packet.n_fds++] = strings_fd;
     }
@@ -503,6 +503,8 @@ sandbox_hear (Sandbox *self)
       g_assert_true (self->started);
       self->exited = TRUE;
       self->end = packet.exited;
+      if (self->bwrap == 0 && (self->end.flags & SANDBOX_AGENT_EXITED_ALONE) != 0)
+        g_assert_cmpint (syscall (SYS_pidfd_send_signal, self->pidfd, SIGKILL, NULL, 0), ==, 0);
       break;
     case SANDBOX_AGENT_BYE:
       self->bye = TRUE;
@@ -1537,6 +1539,20 @@ test_signals (Fixture      *fixture,
   g_assert_cmpstr (stopped->output->str, ==, "done\n");
 }
 
+/* An exec of it hangs until that is closed. */
+static int
+fixture_lease (Fixture    *fixture,
+               const char *name)
+{
+  int lease = -1;
+
+  signal (SIGIO, SIG_IGN);
+  fixture_write (fixture, name, "#!/bin/sh\nsleep 1000\n", 0755);
+  lease = openat (fixture->workspace_fd, name, O_RDWR | O_CLOEXEC);
+  g_assert_cmpint (fcntl (lease, F_SETLEASE, F_WRLCK), ==, 0);
+  return lease;
+}
+
 static void
 test_hanging_exec (Fixture      *fixture,
                    gconstpointer unused)
@@ -1544,31 +1560,33 @@ test_hanging_exec (Fixture      *fixture,
   const char *const argv[] = { "./leased", NULL };
   g_auto (SandboxFd) lease = -1;
 
-  g_test_summary ("While exec hangs (here: on a lease) the agent hears the host, and nothing counts as started");
-  signal (SIGIO, SIG_IGN);
-  fixture_write (fixture, "leased", "#!/bin/sh\n", 0755);
+  g_test_summary ("While exec hangs (here: on a lease) nothing counts as started, and the host can end it: what it says is heard later");
   for (guint i = 0; i < 3; i++)
     {
       g_autoptr (Sandbox) sandbox = NULL;
 
-      lease = openat (fixture->workspace_fd, "leased", O_RDWR | O_CLOEXEC);
-      g_assert_cmpint (fcntl (lease, F_SETLEASE, F_WRLCK), ==, 0);
+      lease = fixture_lease (fixture, "leased");
       sandbox = sandbox_start (fixture, &(Options){ .argv = argv, .deadline_us = 1 });
       sandbox_serve (sandbox, &sandbox->hello);
       g_assert_true (sandbox->hello);
       g_assert_false (is_readable (sandbox->socket_fd, 500));
       if (i == 0)
-        sandbox_send (sandbox, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_BYE });
-      else if (i == 1) /* nothing to signal yet: out of order */
-        sandbox_send (sandbox, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_SIGNAL, .signal = { SIGTERM } });
-      else
         {
           sandbox_clear_fd (&sandbox->socket_fd);
           sandbox->ended = TRUE;
         }
+      else if (i == 1)
+        g_assert_cmpint (syscall (SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0), ==, 0);
+      else
+        {
+          sandbox_send (sandbox, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_BYE });
+          g_assert_false (is_readable (sandbox->pidfd, 500));
+          sandbox_clear_fd (&lease);
+        }
       g_assert_true (is_readable (sandbox->pidfd, 5000));
       sandbox_finish (sandbox);
-      g_assert_false (sandbox->started);
+      g_assert_true (sandbox->started == (i == 2));
+      g_assert_false (sandbox->exited);
       sandbox_clear_fd (&lease);
     }
   signal (SIGIO, SIG_DFL);
@@ -1939,24 +1957,6 @@ session_start (Fixture       *fixture,
   return self;
 }
 
-/* A slot is served as a sandbox for one command, which has no bwrap of its own. */
-static Sandbox *
-slot_new (Sandbox *session)
-{
-  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_ARM, .n_fds = 1 };
-  Sandbox           *self = g_new0 (Sandbox, 1);
-  int                pair[2];
-
-  g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);
-  self->socket_fd = pair[0];
-  self->output_fd = self->words_fd = self->pidfd = self->view_fd = -1;
-  self->output = g_string_new (NULL);
-  packet.fds[0] = pair[1];
-  sandbox_send (session, &packet);
-  close (pair[1]);
-  return self;
-}
-
 static void
 slot_exec (Sandbox       *self,
            const Options *options)
@@ -1969,11 +1969,32 @@ slot_exec (Sandbox       *self,
   close (output[1]);
 }
 
+/* A slot is served as a sandbox for one command, which has no bwrap of its own. With @options its EXEC is there before it is. */
+static Sandbox *
+slot_new (Sandbox       *session,
+          const Options *options)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_ARM, .n_fds = 1 };
+  Sandbox           *self = g_new0 (Sandbox, 1);
+  int                pair[2];
+
+  g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);
+  self->socket_fd = pair[0];
+  self->output_fd = self->words_fd = self->pidfd = self->view_fd = -1;
+  self->output = g_string_new (NULL);
+  if (options != NULL)
+    slot_exec (self, options);
+  packet.fds[0] = pair[1];
+  sandbox_send (session, &packet);
+  close (pair[1]);
+  return self;
+}
+
 static Sandbox *
 slot_run (Sandbox       *session,
           const Options *options)
 {
-  Sandbox *self = slot_new (session);
+  Sandbox *self = slot_new (session, NULL);
 
   sandbox_serve (self, &self->hello);
   g_assert_cmpuint (self->failed.step, ==, 0);
@@ -2079,6 +2100,33 @@ test_slots (Fixture      *fixture,
 }
 
 static void
+test_slots_at_dispatch (Fixture      *fixture,
+                        gconstpointer unused)
+{
+  const char *const nothing[] = { "/nothing", NULL };
+  const char *const leased[] = { "./leased", NULL };
+  g_auto (SandboxFd) lease = fixture_lease (fixture, "leased");
+  g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
+  g_autoptr (Sandbox) good = slot_new (session, &(Options){ .script = "echo here" });
+  g_autoptr (Sandbox) bad = slot_new (session, &(Options){ .argv = nothing });
+  g_autoptr (Sandbox) hanging = slot_new (session, &(Options){ .argv = leased });
+
+  g_test_summary ("A slot that finds its command waiting says first of all how to follow it, whatever becomes of that");
+  sandbox_serve (good, NULL);
+  g_assert_true (good->exited);
+  g_assert_cmpstr (good->output->str, ==, "here\n");
+  g_assert_true (is_readable (good->pidfd, PATIENCE_MS));
+  sandbox_serve (bad, NULL);
+  g_assert_cmpstr (sandbox_agent_step_to_string (bad->failed.step), ==, sandbox_agent_step_to_string (SANDBOX_AGENT_STEP_EXEC_NOT_FOUND));
+  g_assert_true (bad->hello);
+  sandbox_serve (hanging, &hanging->hello);
+  g_assert_false (hanging->started);
+  sandbox_clear_fd (&hanging->socket_fd);
+  g_assert_true (is_readable (hanging->pidfd, PATIENCE_MS));
+  session_finish (session);
+}
+
+static void
 test_shared_slots (Fixture      *fixture,
                    gconstpointer unused)
 {
@@ -2099,7 +2147,7 @@ test_slot_is_bare (Fixture      *fixture,
                            "CapPrm:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3\n"; /* the last is the shell's own, for looking */
   g_auto (SandboxFd) lock_fd = sandbox_fd_new_sealed ("lock", "", 0);
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .lock_fd = lock_fd });
-  g_autoptr (Sandbox) slot = slot_new (session);
+  g_autoptr (Sandbox) slot = slot_new (session, NULL);
 
   g_test_summary ("Neither process 1 of a slot nor its command has any right, or a descriptor of the session's");
   assert_slot_output (session, status, bare);
@@ -2111,7 +2159,7 @@ test_slot_is_bare (Fixture      *fixture,
       g_autofree char *of_slot = list_descriptors (slot->pidfd);
       g_autofree char *of_session = list_descriptors (session->pidfd);
 
-      g_assert_cmpstr (of_slot, ==, "/ / / /workspace anon_inode anon_inode pipe pipe socket");
+      g_assert_cmpstr (of_slot, ==, "/ / / /workspace anon_inode anon_inode pipe socket");
       g_assert_nonnull (strstr (of_session, "/memfd"));
     }
   else
@@ -2129,8 +2177,8 @@ test_slots_apart (Fixture      *fixture,
                   gconstpointer unused)
 {
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
-  g_autoptr (Sandbox) first = slot_new (session);
-  g_autoptr (Sandbox) second = slot_new (session);
+  g_autoptr (Sandbox) first = slot_new (session, NULL);
+  g_autoptr (Sandbox) second = slot_new (session, NULL);
 
   g_test_summary ("Commands at the same time see nothing of each other, nor of what makes slots");
   sandbox_serve (first, &first->hello);
@@ -2156,7 +2204,7 @@ test_slot_ends (Fixture      *fixture,
     { "/", SANDBOX_AGENT_RULE_READ }, { "/dev", SANDBOX_AGENT_RULE_DEVICE }, { NULL, 0 }
   };
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .rules = rules });
-  g_autoptr (Sandbox) signaled = slot_new (session);
+  g_autoptr (Sandbox) signaled = slot_new (session, NULL);
   g_autoptr (Sandbox) late = NULL;
   g_autoptr (Sandbox) lost = NULL;
   g_autoptr (Sandbox) limited = NULL;
@@ -2194,7 +2242,7 @@ static void
 assert_slot_ends_by (Sandbox                  *session,
                      const SandboxAgentPacket *packet)
 {
-  g_autoptr (Sandbox) slot = slot_new (session);
+  g_autoptr (Sandbox) slot = slot_new (session, NULL);
 
   sandbox_serve (slot, &slot->hello);
   g_assert_true (slot->hello);
@@ -2212,7 +2260,7 @@ test_slot_garbage (Fixture      *fixture,
                    gconstpointer unused)
 {
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
-  g_autoptr (Sandbox) other = slot_new (session);
+  g_autoptr (Sandbox) other = slot_new (session, NULL);
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SIGNAL, .signal = { SIGTERM } };
 
   g_test_summary ("A packet that is malformed or out of order ends the slot, and nothing else");
@@ -2238,7 +2286,7 @@ assert_session_ends_by (Fixture                  *fixture,
                         const SandboxAgentPacket *packet)
 {
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
-  g_autoptr (Sandbox) slot = slot_new (session);
+  g_autoptr (Sandbox) slot = slot_new (session, NULL);
 
   sandbox_serve (slot, &slot->hello);
   slot_exec (slot, &(Options){ .script = "echo up; sleep 1000" });
@@ -2312,7 +2360,7 @@ assert_arm_fails (Sandbox         *session,
                   int              error,
                   guint32          detail)
 {
-  g_autoptr (Sandbox) slot = slot_new (session);
+  g_autoptr (Sandbox) slot = slot_new (session, NULL);
 
   sandbox_serve (slot, &slot->ended);
   g_assert_false (slot->hello);
@@ -2369,7 +2417,7 @@ test_many_slots (Fixture      *fixture,
       Sandbox *slots[10];
 
       for (guint j = 0; j < G_N_ELEMENTS (slots); j++)
-        slots[j] = slot_new (session);
+        slots[j] = slot_new (session, NULL);
       for (guint j = 0; j < G_N_ELEMENTS (slots); j++)
         {
           if (j % 2 == 0)
@@ -2511,6 +2559,7 @@ main (int    argc,
   ADD ("no-capabilities", test_no_capabilities);
   ADD ("lock", test_lock);
   ADD ("slots", test_slots);
+  ADD ("slots-at-dispatch", test_slots_at_dispatch);
   ADD ("shared-slots", test_shared_slots);
   ADD ("slot-is-bare", test_slot_is_bare);
   ADD ("slots-apart", test_slots_apart);

@@ -34,6 +34,10 @@
 
 #define AGENT_NUMBER_SIZE 24
 
+/* What of its memory a slot writes to is copied, page by page, while a command waits: what belongs together lies together. */
+#define AGENT_PAGE_SIZE 4096
+#define AGENT_PAGE_ALIGNED __attribute__ ((aligned (AGENT_PAGE_SIZE)))
+
 struct agent_open_how
 {
   uint64_t flags;
@@ -74,8 +78,7 @@ typedef struct
   uint64_t                workspace_inode;
   int                     ruleset_fd; /* -1: none */
   struct agent_sock_fprog filter;
-  bool                    is_held;     /* the fixed limits bind process 1 already, and so whatever it starts */
-  bool                    is_filtered; /* the filter, too */
+  bool                    is_filtered; /* it binds process 1 already, and so whatever that starts */
 } AgentSession;
 
 /* One command on its way to exec, or running. */
@@ -83,8 +86,15 @@ typedef struct
 {
   pid_t leader;
   int   report_fd; /* ends when exec succeeded or the child died */
-  int   child_fd;  /* the child's end of it */
 } AgentCommand;
+
+typedef enum
+{
+  AGENT_COMMAND_FAILED,
+  AGENT_COMMAND_BYE,      /* the host said that instead of EXEC */
+  AGENT_COMMAND_REJECTED, /* it said something else, or nothing more */
+  AGENT_COMMAND_RUNS,
+} AgentCommandState;
 
 /* common.c: failures leave errno */
 /* default dispositions and the mask for all 64 signals, also those that libc keeps for itself */
@@ -172,13 +182,13 @@ bool agent_mount_memory (const SandboxAgentMemory *memory,
                          bool                      bound_names);
 bool agent_mount_bound_names (const char *directory);
 
-/* command.c: limits this process, and so what it starts, to what no command gets more of; on failure @resource is which */
+/* command.c: limits process 1, and so whatever it starts, to what no command gets more of; on failure @resource is which */
 bool agent_command_limit (uint32_t *resource);
-/* what needs no EXEC to be known; begins EXEC; then, once report_fd has ended, says whether the command runs */
-bool agent_command_prepare (AgentCommand *self);
-bool agent_command_start (AgentCommand             *self,
-                          const AgentSession       *session,
-                          const SandboxAgentPacket *packet,
-                          SandboxAgentFailed       *failed);
-bool agent_command_has_started (AgentCommand       *self,
-                                SandboxAgentFailed *failed);
+/* starts the process of the command, which hears what the host says next; then, once report_fd has ended, what became of it:
+ * FAILED with @failed filled in, RUNS with what EXEC asked for */
+bool              agent_command_prepare (AgentCommand       *self,
+                                         const AgentSession *session,
+                                         int                 socket_fd);
+AgentCommandState agent_command_look (AgentCommand            *self,
+                                      SandboxAgentFailed      *failed,
+                                      const SandboxAgentExec **exec);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* EXEC: one command, from packet to exec. */
+/*
+ * One command, up to exec. Its process is there before the command is known, and waits for EXEC on the socket itself: so
+ * neither a fork nor a change of processes lies between the host's word and exec.
+ */
 #include "agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -22,18 +26,21 @@ static const SandboxAgentLimit command_limits[] = {
   { RLIMIT_CORE, 0 }, { RLIMIT_MEMLOCK, 65536 }, { RLIMIT_MSGQUEUE, 0 }, { RLIMIT_NICE, 0 }, { RLIMIT_RTPRIO, 0 }
 };
 
-static char *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2];
+static SandboxAgentPacket command_packet; /* EXEC, once it has come */
+static char               command_bytes[SANDBOX_AGENT_PACKET_MAX] AGENT_PAGE_ALIGNED;
+static char              *command_strings[SANDBOX_AGENT_N_STRINGS_MAX + 2] AGENT_PAGE_ALIGNED;
 
-/* The child shares the memory of process 1 until it executes the program, so starting it copies nothing. Meanwhile process 1
- * touches nothing of this; what the child says here is there even if it was killed, and exec takes it out of the guest's reach. */
-static volatile SandboxAgentFailed command_report;
-static char                        command_stack[32768] __attribute__ ((aligned (16)));
+/* The child shares the memory of process 1, also errno, until it executes the program. Meanwhile process 1 touches nothing of
+ * this, nor the socket, and calls nothing that fails unless it ends by that; what the child says here is there even if it was
+ * killed, and exec takes it out of the guest's reach. */
+static volatile AgentCommandState  command_state = AGENT_COMMAND_FAILED;
+static volatile SandboxAgentFailed command_report = { .step = SANDBOX_AGENT_STEP_FORK };
+static char                        command_stack[32768] AGENT_PAGE_ALIGNED;
 
 typedef struct
 {
   const AgentSession *session;
-  SandboxAgentExec    exec; /* its pointers lead into the packet, which is kept until the command runs */
-  int                 fds[3];
+  int                 socket_fd;
 } CommandStart;
 
 static void __attribute__ ((noreturn))
@@ -69,7 +76,7 @@ static int
 command_exec (char **argv,
               char **envp)
 {
-  static char file[PATH_MAX + NAME_MAX + 2];
+  static char file[PATH_MAX + NAME_MAX + 2] AGENT_PAGE_ALIGNED;
   const char *name = argv[0];
   size_t      name_length = strlen (name);
   int         seen = ENOENT;
@@ -171,71 +178,6 @@ command_open_directory (int         workspace_fd,
   return fd;
 }
 
-static int
-command_child (void *data)
-{
-  const CommandStart     *start = data;
-  const AgentSession     *session = start->session;
-  const SandboxAgentExec *exec = &start->exec;
-  uint32_t                resource;
-  int                     cwd_fd, error;
-
-  /* the dispositions are the agent's: all default */
-  if (setsid () < 0 || !agent_set_signal_mask (0))
-    command_fail (errno);
-  umask (022);
-
-  command_report.step = SANDBOX_AGENT_STEP_DESCRIPTORS;
-  for (int i = 0; i < 3; i++)
-    {
-      command_report.detail = (uint32_t) i;
-      if (dup2 (start->fds[i], i) < 0)
-        command_fail (errno);
-    }
-  if (syscall (SYS_close_range, 3, UINT_MAX, AGENT_CLOSE_RANGE_CLOEXEC) < 0)
-    command_fail (errno);
-  command_report.detail = 0;
-
-  command_report.step = SANDBOX_AGENT_STEP_CHDIR;
-  cwd_fd = command_open_directory (session->workspace_fd, exec->cwd);
-  if (cwd_fd < 0 || fchdir (cwd_fd) < 0)
-    command_fail (errno);
-
-  /* from here on no descriptor is needed, so any limit will do */
-  command_report.step = SANDBOX_AGENT_STEP_RLIMIT;
-  for (uint32_t i = 0; i < exec->n_limits; i++)
-    {
-      command_report.detail = exec->limits[i].resource;
-      if (!command_limit (exec->limits[i].resource, exec->limits[i].value))
-        command_fail (errno);
-    }
-  if (!session->is_held && !agent_command_limit (&resource))
-    {
-      command_report.detail = resource;
-      command_fail (errno);
-    }
-  command_report.detail = 0;
-
-  command_report.step = SANDBOX_AGENT_STEP_LANDLOCK;
-  /* not by process 1 too, which commands could signal then */
-  if (!agent_rules_enforce (session->ruleset_fd))
-    command_fail (errno);
-  command_report.step = SANDBOX_AGENT_STEP_SECCOMP;
-  if (!session->is_filtered && !agent_filter_enforce (&session->filter))
-    command_fail (errno);
-
-  command_report.step = SANDBOX_AGENT_STEP_EXEC;
-  error = command_exec (command_strings, command_strings + exec->argc + 1);
-  if (error == ENOENT || error == ENOTDIR)
-    command_report.step = SANDBOX_AGENT_STEP_EXEC_NOT_FOUND;
-  else if (error == ELIBBAD)
-    {
-      command_report.step = SANDBOX_AGENT_STEP_EXEC_INTERPRETER;
-      error = ENOENT;
-    }
-  command_fail (error);
-}
-
 /* argv and environment as execve() wants them, from the packet or from the memfd. */
 static bool
 command_read_strings (const SandboxAgentPacket *packet)
@@ -261,58 +203,125 @@ command_read_strings (const SandboxAgentPacket *packet)
   return sandbox_agent_unpack_strings (strings, exec->strings_size, exec->argc, exec->envc, command_strings);
 }
 
-bool
-agent_command_prepare (AgentCommand *self)
+/* Comes back with EXEC. No command starts for a host that is gone, whatever that has said before. */
+static void
+command_wait (int socket_fd)
 {
-  int report[2];
+  struct pollfd       polled = { socket_fd, POLLIN, 0 };
+  SandboxAgentReceipt receipt = SANDBOX_AGENT_AGAIN;
 
-  agent_touch ((void *) &command_report, sizeof command_report);
-  agent_touch (command_strings, 4096);
-  agent_touch (command_stack + sizeof command_stack - 8192, 8192);
-  if (pipe2 (report, O_CLOEXEC) < 0)
-    return false;
-  self->report_fd = report[0];
-  self->child_fd = report[1];
-  return true;
+  while (receipt == SANDBOX_AGENT_AGAIN)
+    {
+      poll (&polled, 1, -1);
+      receipt = (polled.revents & (POLLHUP | POLLERR)) != 0
+                    ? SANDBOX_AGENT_END
+                    : sandbox_agent_receive (socket_fd, SANDBOX_AGENT_FROM_HOST, command_bytes, sizeof command_bytes, &command_packet);
+    }
+  if (receipt == SANDBOX_AGENT_RECEIVED && command_packet.type == SANDBOX_AGENT_EXEC)
+    return;
+  command_state = receipt == SANDBOX_AGENT_RECEIVED && command_packet.type == SANDBOX_AGENT_BYE ? AGENT_COMMAND_BYE : AGENT_COMMAND_REJECTED;
+  _exit (AGENT_EXIT_FAILURE);
+}
+
+/* What needs no EXEC to be known, before it. */
+static int
+command_child (void *data)
+{
+  const CommandStart     *start = data;
+  const AgentSession     *session = start->session;
+  const SandboxAgentExec *exec = &command_packet.exec;
+  int                     cwd_fd, error;
+
+  /* the dispositions are the agent's: all default */
+  if (setsid () < 0 || !agent_set_signal_mask (0))
+    command_fail (errno);
+  umask (022);
+  command_report.step = SANDBOX_AGENT_STEP_LANDLOCK;
+  /* not by process 1 too, which commands could signal then */
+  if (!agent_rules_enforce (session->ruleset_fd))
+    command_fail (errno);
+  agent_touch (command_bytes, AGENT_PAGE_SIZE);
+  agent_touch (command_strings, AGENT_PAGE_SIZE);
+  command_wait (start->socket_fd);
+
+  command_report.step = SANDBOX_AGENT_STEP_STRINGS;
+  if (!command_read_strings (&command_packet))
+    command_fail (errno);
+
+  command_report.step = SANDBOX_AGENT_STEP_DESCRIPTORS;
+  for (int i = 0; i < 3; i++)
+    {
+      command_report.detail = (uint32_t) i;
+      if (dup2 (command_packet.fds[i], i) < 0)
+        command_fail (errno);
+    }
+  if (syscall (SYS_close_range, 3, UINT_MAX, AGENT_CLOSE_RANGE_CLOEXEC) < 0)
+    command_fail (errno);
+  command_report.detail = 0;
+
+  command_report.step = SANDBOX_AGENT_STEP_CHDIR;
+  cwd_fd = command_open_directory (session->workspace_fd, exec->cwd);
+  if (cwd_fd < 0 || fchdir (cwd_fd) < 0)
+    command_fail (errno);
+
+  /* from here on no descriptor is needed, so any limit will do */
+  command_report.step = SANDBOX_AGENT_STEP_RLIMIT;
+  for (uint32_t i = 0; i < exec->n_limits; i++)
+    {
+      command_report.detail = exec->limits[i].resource;
+      if (!command_limit (exec->limits[i].resource, exec->limits[i].value))
+        command_fail (errno);
+    }
+  command_report.detail = 0;
+
+  command_report.step = SANDBOX_AGENT_STEP_SECCOMP;
+  if (!session->is_filtered && !agent_filter_enforce (&session->filter))
+    command_fail (errno);
+
+  command_report.step = SANDBOX_AGENT_STEP_EXEC;
+  command_state = AGENT_COMMAND_RUNS;
+  error = command_exec (command_strings, command_strings + exec->argc + 1);
+  command_state = AGENT_COMMAND_FAILED;
+  if (error == ENOENT || error == ENOTDIR)
+    command_report.step = SANDBOX_AGENT_STEP_EXEC_NOT_FOUND;
+  else if (error == ELIBBAD)
+    {
+      command_report.step = SANDBOX_AGENT_STEP_EXEC_INTERPRETER;
+      error = ENOENT;
+    }
+  command_fail (error);
 }
 
 bool
-agent_command_start (AgentCommand             *self,
-                     const AgentSession       *session,
-                     const SandboxAgentPacket *packet,
-                     SandboxAgentFailed       *failed)
+agent_command_prepare (AgentCommand       *self,
+                       const AgentSession *session,
+                       int                 socket_fd)
 {
   static CommandStart start;
+  int                 report[2];
 
-  if (!command_read_strings (packet))
-    {
-      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_STRINGS, errno, 0 };
-      return false;
-    }
-  start.session = session;
-  start.exec = packet->exec;
-  memcpy (start.fds, packet->fds, sizeof start.fds);
-  command_report.step = SANDBOX_AGENT_STEP_FORK;
+  agent_touch (command_stack + sizeof command_stack - AGENT_PAGE_SIZE, AGENT_PAGE_SIZE);
+  if (pipe2 (report, O_CLOEXEC) < 0)
+    return false;
+  start = (CommandStart){ session, socket_fd };
   self->leader = clone (command_child, command_stack + sizeof command_stack, CLONE_VM | SIGCHLD, &start);
   if (self->leader < 0)
-    {
-      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 };
-      return false;
-    }
-  close (self->child_fd);
+    return false;
+  close (report[1]);
+  self->report_fd = report[0];
   return true;
 }
 
-bool
-agent_command_has_started (AgentCommand       *self,
-                           SandboxAgentFailed *failed)
+AgentCommandState
+agent_command_look (AgentCommand            *self,
+                    SandboxAgentFailed      *failed,
+                    const SandboxAgentExec **exec)
 {
   close (self->report_fd);
   self->report_fd = -1;
   *failed = command_report;
-  if (failed->error == 0 && failed->step == SANDBOX_AGENT_STEP_EXEC)
-    return true;
   if (failed->error == 0)
     failed->error = ECHILD; /* somebody killed it on the way */
-  return false;
+  *exec = &command_packet.exec;
+  return command_state;
 }

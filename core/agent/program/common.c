@@ -147,7 +147,7 @@ agent_touch (void  *memory,
 {
   volatile char *bytes = memory;
 
-  for (size_t i = 0; i < size; i += 4096)
+  for (size_t i = 0; i < size; i += AGENT_PAGE_SIZE)
     bytes[i] = 0;
 }
 

@@ -25,8 +25,7 @@
 typedef enum
 {
   INIT_EXPECTS_SETUP,
-  INIT_EXPECTS_EXEC,
-  INIT_STARTING,
+  INIT_STARTING, /* the process of the command waits for EXEC, or is on its way to exec */
   INIT_RUNNING,
 } InitPhase;
 
@@ -45,25 +44,22 @@ typedef struct
   int           socket_fd;
   struct pollfd polls[N_POLLS];
   AgentSession *session;
-  char         *packet; /* where the next one is received */
   AgentCommand  command;
-  uint64_t      deadline_us;
   uint64_t      started_us;
   bool          deadline_passed;
 } Init;
 
-/* EXEC is received in the first one, what comes before and after it in the other: slots are made from SETUP, and a child reads in
- * EXEC while a packet may come. */
-static char init_packet[SANDBOX_AGENT_PACKET_MAX];
-static char init_other_packet[SANDBOX_AGENT_PACKET_MAX];
-static char init_answer[256];
+static char               init_packet[SANDBOX_AGENT_PACKET_MAX] AGENT_PAGE_ALIGNED; /* SETUP, which is needed until a command waits */
+static SandboxAgentPacket init_received;
+static char               init_answer[256];
 
 static void
 init_send (Init                     *self,
            const SandboxAgentPacket *packet)
 {
+  /* who does not hear has let go */
   if (!sandbox_agent_send (self->socket_fd, packet, init_answer, sizeof init_answer))
-    _exit (AGENT_EXIT_FAILURE);
+    agent_end ();
 }
 
 static void __attribute__ ((noreturn))
@@ -104,15 +100,42 @@ init_hello (Init *self)
   close (packet.fds[0]);
 }
 
+static bool
+init_is_slot (const Init *self)
+{
+  return (self->session->setup.flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
+}
+
+static void __attribute__ ((noreturn))
+init_bye (Init *self)
+{
+  init_send (self, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_BYE });
+  agent_end ();
+}
+
+/* From here on the socket is the command's until it runs; only its end is looked for. */
+static void
+init_prepare (Init *self)
+{
+  if (!agent_command_prepare (&self->command, self->session, self->socket_fd))
+    init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
+  self->polls[POLL_SOCKET].events = 0;
+  self->polls[POLL_REPORT].fd = self->command.report_fd;
+  self->phase = INIT_STARTING;
+}
+
 static void
 init_setup (Init               *self,
             SandboxAgentPacket *packet)
 {
   const bool         slots = (packet->setup.flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
   SandboxAgentFailed failed = { 0 };
+  uint32_t           resource;
 
   if (!agent_session_prepare (self->session, packet, &failed))
     init_fail (self, &failed);
+  if (!agent_command_limit (&resource))
+    init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_RLIMIT, errno, resource });
   /* With one command only, nothing below needs a capability any more, and the command inherits their absence. */
   if (!agent_drop_privileges (slots ? AGENT_CAP_SYS_ADMIN : -1))
     init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_CAPABILITIES, errno, 0 });
@@ -121,43 +144,42 @@ init_setup (Init               *self,
       close (self->polls[POLL_DEADLINE].fd);
       agent_slots (self->session, self->socket_fd, self->polls[POLL_CHILDREN].fd);
     }
-  if (!agent_command_prepare (&self->command))
-    init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
-  self->packet = init_packet;
-  self->phase = INIT_EXPECTS_EXEC;
+  init_prepare (self);
 }
 
+/* The process of the command has executed the program, or ended. */
 static void
-init_exec (Init               *self,
-           SandboxAgentPacket *packet)
+init_look (Init *self)
 {
-  SandboxAgentFailed failed = { 0 };
+  const SandboxAgentExec *exec;
+  SandboxAgentFailed      failed;
+  struct itimerspec       deadline = { 0 };
 
-  if (!agent_command_start (&self->command, self->session, packet, &failed))
-    init_fail (self, &failed);
-  sandbox_agent_packet_close_fds (packet);
-  self->deadline_us = packet->exec.deadline_us;
-  self->packet = init_other_packet; /* the child still reads in this one */
-  self->polls[POLL_REPORT].fd = self->command.report_fd;
-  self->phase = INIT_STARTING;
-}
+  switch (agent_command_look (&self->command, &failed, &exec))
+    {
+    case AGENT_COMMAND_FAILED:
+      init_fail (self, &failed);
 
-static void
-init_started (Init *self)
-{
-  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_STARTED };
-  SandboxAgentFailed failed;
-  struct itimerspec  deadline = { .it_value = { (time_t) (self->deadline_us / 1000000), (long) (self->deadline_us % 1000000) * 1000 } };
+    case AGENT_COMMAND_BYE:
+      init_bye (self);
 
-  if (!agent_command_has_started (&self->command, &failed))
-    init_fail (self, &failed);
+    case AGENT_COMMAND_REJECTED:
+      _exit (AGENT_EXIT_FAILURE);
+
+    case AGENT_COMMAND_RUNS:
+      break;
+    }
+
   self->polls[POLL_REPORT].fd = -1;
-  self->phase = INIT_RUNNING;
+  self->polls[POLL_SOCKET].events = POLLIN;
   self->started_us = init_now_us ();
+  deadline.it_value.tv_sec = (time_t) (exec->deadline_us / 1000000);
+  deadline.it_value.tv_nsec = (long) (exec->deadline_us % 1000000) * 1000;
   /* all zero: no timer */
   if (timerfd_settime (self->polls[POLL_DEADLINE].fd, 0, &deadline, NULL) < 0)
     _exit (AGENT_EXIT_FAILURE);
-  init_send (self, &packet);
+  self->phase = INIT_RUNNING;
+  init_send (self, &(SandboxAgentPacket){ .type = SANDBOX_AGENT_STARTED });
 }
 
 /* Whatever loses its parent in here becomes a child of process 1. So without a child there is no process, unless one is
@@ -170,6 +192,15 @@ init_is_alone (void)
   for (int i = 0; i < REAPED_PER_TURN && pid > 0; i++)
     pid = waitpid (-1, NULL, WNOHANG | __WALL);
   return pid < 0 && errno == ECHILD;
+}
+
+static void
+init_wait_for_hangup (Init *self)
+{
+  struct pollfd hangup = { self->socket_fd, 0, 0 };
+
+  while (poll (&hangup, 1, -1) < 0 && errno == EINTR)
+    ;
 }
 
 static void __attribute__ ((noreturn))
@@ -192,6 +223,9 @@ init_exited (Init *self,
   if (alone)
     packet.exited.flags |= SANDBOX_AGENT_EXITED_ALONE;
   init_send (self, &packet);
+  /* Whom the host kills then has no need to end by itself: the kernel's work for that would come before the host's. */
+  if (alone && init_is_slot (self))
+    init_wait_for_hangup (self);
   _exit (0);
 }
 
@@ -230,9 +264,9 @@ init_deadline (Init *self)
 static void
 init_receive (Init *self)
 {
-  SandboxAgentPacket packet;
+  SandboxAgentPacket *packet = &init_received;
 
-  switch (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, self->packet, SANDBOX_AGENT_PACKET_MAX, &packet))
+  switch (sandbox_agent_receive (self->socket_fd, SANDBOX_AGENT_FROM_HOST, init_packet, sizeof init_packet, packet))
     {
     case SANDBOX_AGENT_AGAIN:
       return;
@@ -247,17 +281,12 @@ init_receive (Init *self)
       break;
     }
 
-  if (packet.type == SANDBOX_AGENT_SETUP && self->phase == INIT_EXPECTS_SETUP)
-    init_setup (self, &packet);
-  else if (packet.type == SANDBOX_AGENT_EXEC && self->phase == INIT_EXPECTS_EXEC)
-    init_exec (self, &packet);
-  else if (packet.type == SANDBOX_AGENT_SIGNAL && self->phase == INIT_RUNNING)
-    kill (-self->command.leader, (int) packet.signal.signum);
-  else if (packet.type == SANDBOX_AGENT_BYE)
-    {
-      init_send (self, &packet);
-      agent_end ();
-    }
+  if (packet->type == SANDBOX_AGENT_SETUP && self->phase == INIT_EXPECTS_SETUP)
+    init_setup (self, packet);
+  else if (packet->type == SANDBOX_AGENT_SIGNAL && self->phase == INIT_RUNNING)
+    kill (-self->command.leader, (int) packet->signal.signum);
+  else if (packet->type == SANDBOX_AGENT_BYE)
+    init_bye (self);
   else
     _exit (AGENT_EXIT_FAILURE);
 }
@@ -275,7 +304,7 @@ init_loop (Init *self)
       if ((self->polls[POLL_SOCKET].revents & (POLLHUP | POLLERR)) != 0)
         agent_end ();
       if (self->polls[POLL_REPORT].revents != 0)
-        init_started (self);
+        init_look (self);
       if (self->polls[POLL_DEADLINE].revents != 0)
         init_deadline (self);
       if (self->polls[POLL_SOCKET].revents != 0)
@@ -306,13 +335,10 @@ agent_init_command (AgentSession *session,
   static Init self;
 
   self.session = session;
-  self.packet = init_packet;
-  self.phase = INIT_EXPECTS_EXEC;
-  agent_touch (init_packet, 8192);
   init_watch (&self, socket_fd);
-  if (!agent_command_prepare (&self.command))
-    init_fail (&self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_FORK, errno, 0 });
+  /* before there is a command, which could keep this from saying anything: limits and signals of its process 1 are a guest's */
   init_hello (&self);
+  init_prepare (&self);
   init_loop (&self);
 }
 
@@ -329,7 +355,6 @@ agent_init (int    argc,
       prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || !agent_follow_parent () ||
       !agent_close_descriptors ((int) socket_fd))
     _exit (AGENT_EXIT_FAILURE);
-  self.packet = init_other_packet;
   init_watch (&self, (int) socket_fd);
   init_hello (&self);
   init_loop (&self);

@@ -146,29 +146,22 @@ agent_mount_proc (void)
   return mount ("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 }
 
-/* Over what is at @target, if anything is: what @source is, to be read only. */
+/* Over what is at @target, if anything is: what @source is, to be read only. Neither is a link, nor reached by one. */
 static bool
 mount_cover (const char *source,
              const char *target,
              uint64_t    attributes)
 {
   const struct agent_mount_attr set = { .attr_set = AGENT_MOUNT_ATTR_RDONLY | attributes };
-  int                           target_fd = open (target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  int                           mount_fd = -1;
-  int                           error = 0;
+  const int                     mount_fd = (int) syscall (SYS_open_tree, AT_FDCWD, source, AT_SYMLINK_NOFOLLOW | AGENT_RECURSIVE | AGENT_OPEN_TREE_CLONE | O_CLOEXEC);
+  bool                          good;
 
-  if (target_fd < 0)
-    return errno == ENOENT;
-  mount_fd = (int) syscall (SYS_open_tree, AT_FDCWD, source, AT_SYMLINK_NOFOLLOW | AGENT_RECURSIVE | AGENT_OPEN_TREE_CLONE | O_CLOEXEC);
-  if (mount_fd < 0 ||
-      syscall (SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &set, sizeof set) < 0 ||
-      syscall (SYS_move_mount, mount_fd, "", target_fd, "", AGENT_MOVE_MOUNT_F_EMPTY_PATH | AGENT_MOVE_MOUNT_T_EMPTY_PATH) < 0)
-    error = errno;
-  if (mount_fd >= 0)
-    close (mount_fd);
-  close (target_fd);
-  errno = error;
-  return error == 0;
+  if (mount_fd < 0)
+    return source == target && errno == ENOENT;
+  good = syscall (SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | AGENT_RECURSIVE, &set, sizeof set) == 0 &&
+         (mount_move (mount_fd, AT_FDCWD, target) || errno == ENOENT);
+  mount_close (mount_fd);
+  return good;
 }
 
 /* What of procfs is not about processes, and yet open to everybody: the rest belongs to root, who is nobody in here. Settings and
@@ -176,8 +169,9 @@ mount_cover (const char *source,
 bool
 agent_mount_shut_proc (void)
 {
-  return mount_cover ("/proc/sys", "/proc/sys", 0) && mount_cover ("/proc/pressure", "/proc/pressure", 0) &&
-         mount_cover ("/dev/null", "/proc/keys", AGENT_MOUNT_ATTR_NODEV);
+  static const char settings[] = "/proc/sys", triggers[] = "/proc/pressure";
+
+  return mount_cover (settings, settings, 0) && mount_cover (triggers, triggers, 0) && mount_cover ("/dev/null", "/proc/keys", AGENT_MOUNT_ATTR_NODEV);
 }
 
 /* The way to @memory's target may be the guest's by now, so no link is followed. */

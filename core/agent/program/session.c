@@ -15,7 +15,7 @@
 #define INOTIFY_INSTANCES_MAX "64"
 #define INOTIFY_WATCHES_MAX "65536"
 
-static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
+static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX] AGENT_PAGE_ALIGNED;
 
 /* Puts @name of @directory_fd, which then is closed, into a mount of its own unless it is one; leaves a descriptor of
  * that mount, or -1. */

@@ -50,7 +50,6 @@ slot_prepare (AgentSession       *self,
               SandboxAgentFailed *failed)
 {
   struct stat found;
-  uint32_t    resource;
 
   if (!slot_mount (&self->setup, failed))
     return false;
@@ -60,11 +59,8 @@ slot_prepare (AgentSession       *self,
   /* after the mounts: a rule holds for what is at its path now */
   if (!agent_rules_prepare (&self->setup, &self->ruleset_fd, failed))
     return false;
-  if (!agent_command_limit (&resource))
-    return slot_fail (failed, SANDBOX_AGENT_STEP_RLIMIT, resource);
   if (!agent_keep_capability (-1) || prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
     return slot_fail (failed, SANDBOX_AGENT_STEP_CAPABILITIES, 0);
-  self->is_held = true;
   self->is_filtered = (self->setup.flags & SANDBOX_AGENT_SETUP_LATE_FILTER) == 0;
   if (self->is_filtered && !agent_filter_enforce (&self->filter))
     return slot_fail (failed, SANDBOX_AGENT_STEP_SECCOMP, 0);
@@ -118,7 +114,7 @@ static void
 slots_receive (AgentSession *session,
                int           socket_fd)
 {
-  SandboxAgentPacket packet;
+  static SandboxAgentPacket packet;
 
   switch (sandbox_agent_receive (socket_fd, SANDBOX_AGENT_FROM_HOST, slot_packet, sizeof slot_packet, &packet))
     {
