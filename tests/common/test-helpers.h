@@ -19,11 +19,11 @@
 # define TEST_IS_SANITIZED 0
 #endif
 
-/* Whether ./dev test does all of it once more as well, or has done: this run is under sanitizers, or of another user. */
+/* Whether ./dev test does all of it once more as well: this run is under sanitizers or valgrind, or of another user. */
 static inline gboolean
 test_is_again (void)
 {
-  return TEST_IS_SANITIZED || g_getenv ("SANDBOX_TEST_AGAIN") != NULL;
+  return TEST_IS_SANITIZED || g_getenv ("SANDBOX_TEST_AGAIN") != NULL || g_getenv ("SANDBOX_TEST_VALGRIND") != NULL;
 }
 
 /* What is done at @n random moments: fewer will do in a run that comes again, as the moments are new ones each time. */

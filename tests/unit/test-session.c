@@ -1090,11 +1090,12 @@ static void
 test_stop_during_start (gconstpointer data)
 {
   static const MemoryAnswer answers[] = { MEMORY_ANSWER_NOW, MEMORY_ANSWER_THREAD, MEMORY_ANSWER_IDLE };
+  const guint               n_rounds = test_rounds (200);
   guint                     stopped_early = 0;
 
-  g_test_summary ("200 times: a stop from another thread while a command is starting; it settles as stopped, nothing survives");
+  g_test_summary ("Many times: a stop from another thread while a command is starting; it settles as stopped, nothing survives");
 
-  for (guint i = 0; i < 200; i++)
+  for (guint i = 0; i < n_rounds; i++)
     {
       Fixture fixture = { 0 };
       g_autoptr (SandboxCommand) command = memory_command ("hang", NULL);
@@ -1119,7 +1120,7 @@ test_stop_during_start (gconstpointer data)
       g_assert_cmpuint (memory_driver_count_live (fixture.driver), ==, 0);
       fixture_tear_down (&fixture, data);
     }
-  g_test_message ("%u of 200 were stopped before they had started", stopped_early);
+  g_test_message ("%u of %u were stopped before they had started", stopped_early, n_rounds);
 }
 
 static void

@@ -521,7 +521,7 @@ test_case_86_wide (Tree         *tree,
                    gconstpointer data)
 {
   /* All of them once by each way of looking names up: the pool changes nothing, nor does another user. */
-  const gboolean   few = IS_SLOW || test_is_again () || tree->async;
+  const gboolean   few = test_is_again () || tree->async;
   const guint      max = few ? 1000 : SANDBOX_LISTING_MAX_ENTRIES;
   guint64          before = 0;
   clock_t          begin = 0;
