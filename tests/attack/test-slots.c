@@ -398,51 +398,19 @@ get_rounds (void)
   return rounds != NULL ? (guint) atoi (rounds) : test_rounds (N_STORMS);
 }
 
-/* All that descend from @top, those that are nearer first. */
-static GArray *
-list_descendants (pid_t top)
-{
-  g_autoptr (GArray) pids = test_list_processes ();
-  GArray  *found = g_array_new (FALSE, FALSE, sizeof (pid_t));
-  gboolean more = TRUE;
-
-  g_array_append_val (found, top);
-  while (more)
-    {
-      more = FALSE;
-      for (guint i = 0; i < pids->len; i++)
-        {
-          pid_t pid = g_array_index (pids, pid_t, i);
-          pid_t parent = pid != 0 ? get_parent (pid) : -1;
-
-          for (guint j = 0; j < found->len && parent > 0; j++)
-            if (g_array_index (found, pid_t, j) == parent)
-              {
-                g_array_append_val (found, pid);
-                g_array_index (pids, pid_t, i) = 0;
-                more = TRUE;
-                break;
-              }
-        }
-    }
-  g_array_remove_index (found, 0);
-
-  return found;
-}
-
 /* Kills one of them, whichever. Any may be gone by then, and as long as it is not waited for its number is no other's:
  * by a pidfd, and only if it still descends from there. */
 static void
 kill_one (pid_t top)
 {
-  g_autoptr (GArray) found = list_descendants (top);
+  g_autoptr (GArray) found = test_list_descendants (top);
   pid_t victim = found->len > 0 ? g_array_index (found, pid_t, g_random_int_range (0, (gint) found->len)) : 0;
   int   pidfd = victim > 0 ? (int) syscall (SYS_pidfd_open, victim, 0) : -1;
 
   if (pidfd < 0)
     return;
   g_array_unref (g_steal_pointer (&found));
-  found = list_descendants (top);
+  found = test_list_descendants (top);
   for (guint i = 0; i < found->len; i++)
     if (g_array_index (found, pid_t, i) == victim)
       syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
@@ -488,7 +456,7 @@ assert_no_children (guint descriptors)
     {
       if (g_get_monotonic_time () > start + TEST_GONE_US)
         {
-          g_autoptr (GArray) left = list_descendants (getpid ());
+          g_autoptr (GArray) left = test_list_descendants (getpid ());
 
           for (guint i = 0; i < left->len; i++)
             {

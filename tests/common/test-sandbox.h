@@ -395,6 +395,38 @@ test_read_status (pid_t       pid,
   return found != NULL ? g_ascii_strtoll (found + strlen (line), NULL, base) : -1;
 }
 
+/* All that descend from @top, those that are nearer first; with the dead. */
+static inline GArray *
+test_list_descendants (pid_t top)
+{
+  g_autoptr (GArray) pids = test_list_processes ();
+  GArray  *found = g_array_new (FALSE, FALSE, sizeof (pid_t));
+  gboolean more = TRUE;
+
+  g_array_append_val (found, top);
+  while (more)
+    {
+      more = FALSE;
+      for (guint i = 0; i < pids->len; i++)
+        {
+          pid_t  pid = g_array_index (pids, pid_t, i);
+          gint64 parent = pid != 0 ? test_read_status (pid, "PPid", 10) : -1;
+
+          for (guint j = 0; j < found->len && parent > 0; j++)
+            if (g_array_index (found, pid_t, j) == parent)
+              {
+                g_array_append_val (found, pid);
+                g_array_index (pids, pid_t, i) = 0;
+                more = TRUE;
+                break;
+              }
+        }
+    }
+  g_array_remove_index (found, 0);
+
+  return found;
+}
+
 /* Children of this process, dead ones that nobody has waited for too. */
 static inline guint
 test_count_children (void)

@@ -214,39 +214,6 @@ test_injected_files (TestSandbox  *self,
 
 /* ---- Environment and arguments ---- */
 
-/* All that descends from this process; with the dead. */
-static GArray *
-list_descendants (void)
-{
-  g_autoptr (GArray) pids = test_list_processes ();
-  GArray  *found = g_array_new (FALSE, FALSE, sizeof (pid_t));
-  pid_t    self = getpid ();
-  gboolean more = TRUE;
-
-  g_array_append_val (found, self);
-  while (more)
-    {
-      more = FALSE;
-      for (guint i = 0; i < pids->len; i++)
-        {
-          pid_t  pid = g_array_index (pids, pid_t, i);
-          gint64 parent = pid != 0 ? test_read_status (pid, "PPid", 10) : -1;
-
-          for (guint j = 0; j < found->len && parent > 0; j++)
-            if (g_array_index (found, pid_t, j) == parent)
-              {
-                g_array_append_val (found, pid);
-                g_array_index (pids, pid_t, i) = 0;
-                more = TRUE;
-                break;
-              }
-        }
-    }
-  g_array_remove_index (found, 0);
-
-  return found;
-}
-
 static void
 test_secret_environment (TestSandbox  *self,
                          gconstpointer unused)
@@ -278,7 +245,7 @@ test_secret_environment (TestSandbox  *self,
 
       g_assert_false (test_bytes_have (arguments, size, secret));
     }
-  descendants = list_descendants ();
+  descendants = test_list_descendants (getpid ());
   for (guint i = 0; i < descendants->len; i++)
     {
       pid_t            pid = g_array_index (descendants, pid_t, i);
