@@ -164,6 +164,14 @@ sandbox_agent_start_fail (SandboxAgentStart *start,
   sandbox_request_return_error (request, cancelled != NULL ? cancelled : error);
 }
 
+static gboolean
+sandbox_agent_start_is_counted (SandboxAgentStart *start)
+{
+  SandboxLimits *limits = sandbox_command_get_limits (start->command);
+
+  return limits != NULL && sandbox_limits_get_processes (limits) > 0;
+}
+
 static void sandbox_agent_start_take_slot (gpointer             user_data,
                                            SandboxAgentSlots   *slots,
                                            SandboxAgentChannel *slot,
@@ -183,7 +191,7 @@ sandbox_agent_start_again (gpointer        user_data,
   start->request = g_object_ref (request);
   g_clear_object (&start->channel);
   g_clear_object (&start->process);
-  sandbox_agent_nest_take (priv->nest, sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
+  sandbox_agent_nest_take (priv->nest, sandbox_agent_start_is_counted (start), sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
 
   return TRUE;
 }
@@ -243,7 +251,7 @@ sandbox_agent_driver_place_cb (gpointer user_data)
   if (sandbox_request_is_cancelled (start->request))
     sandbox_agent_start_fail (start, NULL);
   else
-    sandbox_agent_nest_take (priv->nest, sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
+    sandbox_agent_nest_take (priv->nest, sandbox_agent_start_is_counted (start), sandbox_agent_start_take_slot, sandbox_agent_start_ref (start));
 
   return G_SOURCE_REMOVE;
 }

@@ -21,8 +21,10 @@ SandboxAgentNest *sandbox_agent_nest_new (SandboxAgentDriver            *driver,
                                           const SandboxAgentSlotsManner *manner);
 void              sandbox_agent_nest_unref (SandboxAgentNest *self);
 
-/* Calls @func once, at once if a sandbox is ready. */
+/* Calls @func once, at once if a sandbox is ready and there is nothing to wait for. With @is_counted it is for a command with
+ * a limit of processes. */
 void sandbox_agent_nest_take (SandboxAgentNest    *self,
+                              gboolean             is_counted,
                               SandboxAgentNestFunc func,
                               gpointer             user_data);
 

@@ -30,6 +30,7 @@ struct _SandboxAgentNest
 
 typedef struct
 {
+  gboolean             is_counted;
   SandboxAgentNestFunc func;
   gpointer             data;
 } SandboxAgentWaiter;
@@ -154,6 +155,7 @@ sandbox_agent_nest_limit_turn (SandboxAgentNest *self)
 /* FALSE if whoever wants a slot has to wait. */
 static gboolean
 sandbox_agent_nest_serve (SandboxAgentNest    *self,
+                          gboolean             is_counted,
                           SandboxAgentNestFunc func,
                           gpointer             user_data)
 {
@@ -163,7 +165,7 @@ sandbox_agent_nest_serve (SandboxAgentNest    *self,
   if (self->closed)
     error = sandbox_agent_nest_new_stopped ();
   else if (self->slots != NULL && sandbox_agent_slots_is_ready (self->slots))
-    slot = sandbox_agent_slots_take (self->slots, &error);
+    slot = sandbox_agent_slots_take (self->slots, is_counted, &error);
   if (slot == NULL && error == NULL)
     return FALSE;
 
@@ -178,7 +180,7 @@ sandbox_agent_nest_serve_waiting (SandboxAgentNest *self)
 {
   SandboxAgentWaiter *waiter = NULL;
 
-  while ((waiter = g_queue_pop_head (&self->waiting)) != NULL && sandbox_agent_nest_serve (self, waiter->func, waiter->data))
+  while ((waiter = g_queue_pop_head (&self->waiting)) != NULL && sandbox_agent_nest_serve (self, waiter->is_counted, waiter->func, waiter->data))
     g_free (waiter);
   if (waiter != NULL)
     g_queue_push_head (&self->waiting, waiter);
@@ -311,16 +313,18 @@ sandbox_agent_nest_open (SandboxAgentNest *self)
 
 void
 sandbox_agent_nest_take (SandboxAgentNest    *self,
+                         gboolean             is_counted,
                          SandboxAgentNestFunc func,
                          gpointer             user_data)
 {
   SandboxAgentWaiter *waiter = NULL;
 
   /* Nobody gets past those who wait. */
-  if ((g_queue_is_empty (&self->waiting) || self->closed) && sandbox_agent_nest_serve (self, func, user_data))
+  if ((g_queue_is_empty (&self->waiting) || self->closed) && sandbox_agent_nest_serve (self, is_counted, func, user_data))
     return;
 
   waiter = g_new (SandboxAgentWaiter, 1);
+  waiter->is_counted = is_counted;
   waiter->func = func;
   waiter->data = user_data;
   g_queue_push_tail (&self->waiting, waiter);

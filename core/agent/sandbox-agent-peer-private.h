@@ -75,8 +75,9 @@ void sandbox_agent_peer_end (SandboxAgentPeer *self);
 void sandbox_agent_peer_kill (SandboxAgentPeer *self);
 
 /* Ends what is ready and has no launcher, and does not wait: it has been said that nothing but process 1 is left. What
- * remains to be told is told from within. */
-void sandbox_agent_peer_finish (SandboxAgentPeer *self);
+ * remains to be told is told from within. With @follow the user is kept until process 1 has ended, too. */
+void sandbox_agent_peer_finish (SandboxAgentPeer *self,
+                                gboolean          follow);
 
 /* Whether it has said HELLO: without, there was no process 1 that could read anything. */
 gboolean sandbox_agent_peer_said_hello (SandboxAgentPeer *self);

@@ -53,10 +53,11 @@ struct _SandboxAgentPeer
   gboolean              has_hung_up; /* what end_watch was for */
   gboolean              is_sent;     /* what it may have read */
   gboolean              left_unread;
-  gboolean              lost_init; /* it said HELLO, and there was no descriptor left for the pidfd */
-  gboolean              in_outer;  /* then what it may have read ends with what it is in, for which there is a pidfd */
-  int                   spare_fd;  /* makes room for the next one */
-  int                   init_fd;   /* pidfd of process 1; set before READY, closed with the object or in a forked child */
+  gboolean              lost_init;   /* it said HELLO, and there was no descriptor left for the pidfd */
+  gboolean              in_outer;    /* then what it may have read ends with what it is in, for which there is a pidfd */
+  gboolean              is_followed; /* beyond its being over */
+  int                   spare_fd;    /* makes room for the next one */
+  int                   init_fd;     /* pidfd of process 1; set before READY, closed with the object or in a forked child */
 };
 
 /* Packets pass through here one at a time: what an agent says has nothing in it that points into it. */
@@ -162,7 +163,8 @@ sandbox_agent_peer_over (SandboxAgentPeer *self)
   self->phase = PHASE_OVER;
   sandbox_agent_peer_clear_source (&self->socket_watch);
   sandbox_agent_peer_clear_source (&self->end_watch);
-  sandbox_agent_peer_clear_source (&self->init_watch);
+  if (!self->is_followed)
+    sandbox_agent_peer_clear_source (&self->init_watch);
   sandbox_agent_peer_clear_source (&self->limit);
   self->funcs->over (self->user);
 }
@@ -194,11 +196,13 @@ sandbox_agent_peer_end (SandboxAgentPeer *self)
 
 /* Process 1 is not trusted either: whatever it has not told of goes with it. */
 void
-sandbox_agent_peer_finish (SandboxAgentPeer *self)
+sandbox_agent_peer_finish (SandboxAgentPeer *self,
+                           gboolean          follow)
 {
   if (self->phase != PHASE_READY || !self->launcher_ended)
     return;
 
+  self->is_followed = follow;
   sandbox_agent_peer_kill (self);
   sandbox_agent_peer_over (self);
 }
@@ -467,7 +471,8 @@ sandbox_agent_peer_check (SandboxAgentPeer *self)
     sandbox_agent_peer_over (self);
 
   sandbox_agent_peer_limit_launcher (self);
-  if (self->phase == PHASE_OVER && self->launcher_ended && self->user != NULL)
+  if (self->phase == PHASE_OVER && self->launcher_ended && self->user != NULL &&
+      (!self->is_followed || sandbox_agent_peer_init_has_ended (self)))
     self->notify (g_steal_pointer (&self->user));
 }
 

@@ -44,11 +44,12 @@ struct _SandboxAgentProcess
 
   /* the worker's */
   SandboxRequest       *request; /* until it is answered */
-  SandboxAgentSlots    *slots;   /* whose slot it is in; until it is over */
+  SandboxAgentSlots    *slots;   /* whose slot it is in; until that is released */
   SandboxAgentAgainFunc again;   /* nullable */
   gpointer              again_data;
   GDestroyNotify        again_notify;
-  gboolean              is_clean; /* it ended by itself, and the command had not been read */
+  gboolean              is_counted; /* what is left of it would count for the next command */
+  gboolean              is_clean;   /* it ended by itself, and the command had not been read */
 
   gint exited; /* atomic */
 };
@@ -283,7 +284,7 @@ sandbox_agent_process_take_exited (SandboxAgentProcess      *self,
                               exited->user_us, exited->system_us, exited->peak_memory);
   /* The last process of a slot is process 1, which takes some time to end: it unmounts. */
   if ((exited->flags & SANDBOX_AGENT_EXITED_ALONE) != 0)
-    sandbox_agent_peer_finish (self->peer);
+    sandbox_agent_peer_finish (self->peer, self->is_counted);
 
   return FALSE;
 }
@@ -375,9 +376,13 @@ sandbox_agent_process_over (gpointer user)
     }
 
   /* after the answer */
-  if (self->slots != NULL)
-    sandbox_agent_slots_release (self->slots);
-  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
+  if (self->slots != NULL && self->is_counted)
+    sandbox_agent_slots_add_ending (self->slots);
+  else if (self->slots != NULL)
+    {
+      sandbox_agent_slots_release (self->slots);
+      g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
+    }
 }
 
 static const SandboxAgentPeerFuncs sandbox_agent_process_funcs = {
@@ -396,6 +401,9 @@ sandbox_agent_process_release (gpointer user)
 
   if (group != NULL)
     sandbox_agent_group_end (group);
+  if (self->slots != NULL)
+    sandbox_agent_slots_release_ending (self->slots);
+  g_clear_pointer (&self->slots, sandbox_agent_slots_unref);
   g_object_unref (self);
 }
 
@@ -497,7 +505,8 @@ sandbox_agent_process_fill_limits (SandboxAgentProcess *self,
     return;
 
   /* The kernel counts the agents of all slots, and a command gets what it asked for. */
-  if (processes > 0 && self->slots != NULL)
+  self->is_counted = processes > 0 && self->slots != NULL;
+  if (self->is_counted)
     processes += sandbox_agent_slots_count_others (self->slots);
 
   sandbox_agent_process_add_limit (exec, RLIMIT_CPU, sandbox_limits_get_cpu_seconds (limits));

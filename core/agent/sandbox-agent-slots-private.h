@@ -47,16 +47,23 @@ void sandbox_agent_slots_look (SandboxAgentSlots *self);
 /* A descriptor of the workspace as the commands see it, once ready, and once; else -1. */
 int sandbox_agent_slots_steal_view (SandboxAgentSlots *self);
 
-/* A channel to a slot, armed or else made now; once ready. Each is given back by sandbox_agent_slots_release (). NULL without an
- * error: it has come to its end, and another one is needed; or there is no room yet for one more. */
+/* A channel to a slot, armed or else made now; once ready. With @is_counted it is for a command with a limit of processes. Each
+ * is given back by sandbox_agent_slots_release (). NULL without an error: it has come to its end, and another one is needed; or
+ * there is something to wait for. */
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
+                                               gboolean           is_counted,
                                                GError           **error);
 
-/* How many agents there are in the sandbox, or will be once all slots are armed again, beside that of one slot. */
+/* How many processes there are in the sandbox beside one slot and what commands run. The slots that are missing are made soon,
+ * as they count: it stays the same when other commands take one. */
 guint sandbox_agent_slots_count_others (SandboxAgentSlots *self);
 
 /* A command has ended, and its answer is given: only now the slots that are missing are made, so that none waits for that. */
 void sandbox_agent_slots_release (SandboxAgentSlots *self);
+
+/* It has ended, but its agent has not: that is released later, and no command that is counted starts before. */
+void sandbox_agent_slots_add_ending (SandboxAgentSlots *self);
+void sandbox_agent_slots_release_ending (SandboxAgentSlots *self);
 
 /* Ends it with everything that runs in there. */
 void sandbox_agent_slots_end (SandboxAgentSlots *self);

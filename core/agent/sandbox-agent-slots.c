@@ -20,8 +20,9 @@ struct _SandboxAgentSlots
   gpointer                data;
   GDestroyNotify          notify;
 
-  GQueue   armed;  /* of SandboxAgentChannel */
-  guint    n_live; /* taken and not released */
+  GQueue   armed;    /* of SandboxAgentChannel */
+  guint    n_live;   /* taken and not released */
+  guint    n_ending; /* of these, agents that have nothing left to do */
   GSource *refill;
   GSource *room; /* it is not asked for more slots before it has read of those that it was asked for */
   GSource *rest;
@@ -269,10 +270,15 @@ sandbox_agent_slots_steal_view (SandboxAgentSlots *self)
 
 SandboxAgentChannel *
 sandbox_agent_slots_take (SandboxAgentSlots *self,
+                          gboolean           is_counted,
                           GError           **error)
 {
-  SandboxAgentChannel *slot = g_queue_pop_head (&self->armed);
+  SandboxAgentChannel *slot = NULL;
 
+  if (is_counted && self->n_ending > 0)
+    return NULL;
+
+  slot = g_queue_pop_head (&self->armed);
   while (slot != NULL && sandbox_agent_channel_is_dead (slot))
     {
       g_object_unref (slot);
@@ -287,14 +293,6 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
   sandbox_agent_slots_clear_source (&self->rest);
 
   return slot;
-}
-
-guint
-sandbox_agent_slots_count_others (SandboxAgentSlots *self)
-{
-  /* The session's own, and those of the others. Not those that are unmounting still: a limit is not to be passed, so what runs
-   * at once after another command has some processes fewer, for a moment. */
-  return 1 + self->manner.n_armed + self->n_live - 1;
 }
 
 /* When the worker has nothing else to do: the answer to who has just released a slot comes first. */
@@ -331,6 +329,15 @@ sandbox_agent_slots_refill (SandboxAgentSlots *self)
   g_source_attach (self->refill, sandbox_get_worker_context ());
 }
 
+guint
+sandbox_agent_slots_count_others (SandboxAgentSlots *self)
+{
+  sandbox_agent_slots_refill (self);
+
+  /* The session's own, those that are armed, each with the process of a command to come, and those of the others. */
+  return 1 + 2 * self->manner.n_armed + self->n_live - 1;
+}
+
 static gboolean
 sandbox_agent_slots_rest_cb (gpointer user_data)
 {
@@ -358,4 +365,19 @@ sandbox_agent_slots_release (SandboxAgentSlots *self)
   self->rest = g_timeout_source_new (self->manner.idle_ms);
   g_source_set_callback (self->rest, sandbox_agent_slots_rest_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
   g_source_attach (self->rest, sandbox_get_worker_context ());
+}
+
+void
+sandbox_agent_slots_add_ending (SandboxAgentSlots *self)
+{
+  self->n_ending++;
+}
+
+void
+sandbox_agent_slots_release_ending (SandboxAgentSlots *self)
+{
+  self->n_ending--;
+  sandbox_agent_slots_release (self);
+  if (self->n_ending == 0 && sandbox_agent_peer_is_ready (self->peer))
+    self->func (self, self->data);
 }

@@ -77,9 +77,10 @@ test_make_workspace (void)
 # define TEST_N_KEPT (TEST_NESTED ? 1 : 0)
 #endif
 
-/* In a sandbox with one command there are so many agents beside that command's: its session's, two of slots that wait, and for
- * a moment that of the command before. For the kernel all are of the command's user, so a limit of processes comes on top. */
-#define TEST_N_AGENTS_MAX (TEST_NESTED ? 4 : 0)
+/* In a sandbox with one command there are so many processes beside that command's: its session's agent, those of two slots that
+ * wait, each with the process of a command to come, and for a moment the agent of the command before. For the kernel all are of
+ * the command's user, so a limit of processes comes on top. */
+#define TEST_N_AGENTS_MAX (TEST_NESTED ? 6 : 0)
 
 /* What its commands have in common */
 #ifndef TEST_ISOLATION
