@@ -467,7 +467,9 @@ sandbox_agent_peer_check (SandboxAgentPeer *self)
     sandbox_agent_peer_hear (self);
   sandbox_agent_peer_check_building (self);
   sandbox_agent_peer_watch_end (self);
-  if (self->phase < PHASE_OVER && sandbox_agent_peer_is_dead (self) && (self->launcher_ended || !self->funcs->needs_launcher_end))
+  /* One that was never ready is over with its reason, for which the launcher is waited for. */
+  if (self->phase < PHASE_OVER && sandbox_agent_peer_is_dead (self) &&
+      (self->launcher_ended || (!self->funcs->needs_launcher_end && self->phase != PHASE_BUILDING)))
     sandbox_agent_peer_over (self);
 
   sandbox_agent_peer_limit_launcher (self);

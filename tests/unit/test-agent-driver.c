@@ -32,7 +32,8 @@ typedef struct
 {
   SandboxAgentDriver parent_instance;
 
-  GAsyncQueue *sockets; /* of int + 1: the other end of each channel */
+  GAsyncQueue *sockets;  /* of int + 1: the other end of each channel */
+  GPid         launcher; /* of the next channel; 0: none */
 } FakeDriver;
 
 typedef struct
@@ -56,6 +57,8 @@ fake_driver_open_channel (SandboxAgentDriver *driver,
   channel = sandbox_agent_channel_new_take_fd (sockets[0], sandbox_agent_driver_get_nested (driver)
                                                                ? SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
                                                                : SANDBOX_AGENT_CHANNEL_FLAGS_NONE);
+  if (self->launcher != 0)
+    sandbox_agent_channel_take_launcher (channel, (int) syscall (SYS_pidfd_open, self->launcher, 0), -1);
   g_async_queue_push (self->sockets, GINT_TO_POINTER (sockets[1] + 1));
   sandbox_request_return_object (request, G_OBJECT (channel));
 
@@ -833,6 +836,33 @@ test_alone (Fixture      *self,
   g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
 }
 
+static void
+test_alone_launched (Fixture      *self,
+                     gconstpointer nested)
+{
+  const char *const argv[] = { "sleep", "1000", NULL };
+  const gint64      end = g_get_monotonic_time () + 200 * G_TIME_SPAN_MILLISECOND;
+  g_autoptr (GError) error = NULL;
+  Agent *agent = NULL;
+
+  g_test_summary ("Why such a sandbox died is told by the end of its launcher, which comes last");
+
+  g_spawn_async (NULL, (char **) argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &self->driver->launcher, &error);
+  g_assert_no_error (error);
+  fixture_spawn (self);
+  agent = fixture_next (self);
+  agent_wait (agent);
+  agent_end (agent);
+  while (g_get_monotonic_time () < end)
+    {
+      g_assert_false (g_atomic_int_get (&self->answered));
+      g_usleep (1000);
+    }
+  kill (self->driver->launcher, SIGKILL);
+  fixture_assert_unavailable (self);
+  g_assert_nonnull (strstr (self->error->message, "signal 9"));
+}
+
 #define NESTED GINT_TO_POINTER (TRUE)
 #define ADD(name, nested, function) \
  g_test_add ("/agent-driver/" name, Fixture, nested, fixture_set_up, function, fixture_tear_down)
@@ -855,6 +885,7 @@ main (int    argc,
   ADD ("slot-hidden-idle", NESTED, test_slot_hidden_idle);
   ADD ("hidden-alone", NULL, test_hidden_alone);
   ADD ("alone", NULL, test_alone);
+  ADD ("alone-launched", NULL, test_alone_launched);
 
   return g_test_run ();
 }
