@@ -194,7 +194,8 @@ sandbox_agent_peer_end (SandboxAgentPeer *self)
   sandbox_agent_peer_kill (self);
 }
 
-/* Process 1 is not trusted either: whatever it has not told of goes with it. */
+/* Process 1 is not trusted either: whatever it has not told of goes with it. Who waits is woken before it, so that its end,
+ * which takes a while, does not get the processor first. */
 void
 sandbox_agent_peer_finish (SandboxAgentPeer *self,
                            gboolean          follow)
@@ -203,8 +204,8 @@ sandbox_agent_peer_finish (SandboxAgentPeer *self,
     return;
 
   self->is_followed = follow;
-  sandbox_agent_peer_kill (self);
   sandbox_agent_peer_over (self);
+  sandbox_agent_peer_kill (self);
 }
 
 void
