@@ -20,6 +20,8 @@
 /* A launcher whose process 1 has ended waits for it, then ends by itself. One that lives on without anybody who speaks for
  * it is no bwrap; but the status of one that is about to end tells more than our signal would. */
 #define LAUNCHER_LIMIT_MS 200
+/* Who has been answered gets the processor first: what ends unmounts, which takes a while. */
+#define FINISH_DELAY_MS 1
 
 /* BUILDING → READY → OVER, with ENDING before OVER if it was told to end. ENDING waits until nothing can run any more, so
  * that an error means that nothing runs. */
@@ -194,8 +196,15 @@ sandbox_agent_peer_end (SandboxAgentPeer *self)
   sandbox_agent_peer_kill (self);
 }
 
-/* Process 1 is not trusted either: whatever it has not told of goes with it. Who waits is woken before it, so that its end,
- * which takes a while, does not get the processor first. */
+static gboolean
+sandbox_agent_peer_finish_cb (gpointer user_data)
+{
+  sandbox_agent_peer_kill (user_data);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Process 1 is not trusted either: whatever it has not told of goes with it. */
 void
 sandbox_agent_peer_finish (SandboxAgentPeer *self,
                            gboolean          follow)
@@ -205,7 +214,10 @@ sandbox_agent_peer_finish (SandboxAgentPeer *self,
 
   self->is_followed = follow;
   sandbox_agent_peer_over (self);
-  sandbox_agent_peer_kill (self);
+  if (follow)
+    sandbox_agent_peer_kill (self);
+  else
+    g_source_unref (sandbox_agent_peer_attach_timeout (self, FINISH_DELAY_MS, sandbox_agent_peer_finish_cb));
 }
 
 void

@@ -9,6 +9,8 @@
 
 #include <glib-unix.h>
 
+#define REFILL_DELAY_MS 1
+
 struct _SandboxAgentSlots
 {
   grefcount ref_count;
@@ -212,7 +214,7 @@ sandbox_agent_slots_look (SandboxAgentSlots *self)
     sandbox_agent_slots_end (self);
 }
 
-static void sandbox_agent_slots_refill (SandboxAgentSlots *self);
+static void sandbox_agent_slots_refill (SandboxAgentSlots *self, guint delay_ms);
 
 static gboolean
 sandbox_agent_slots_room_cb (int          fd,
@@ -222,7 +224,7 @@ sandbox_agent_slots_room_cb (int          fd,
   SandboxAgentSlots *self = user_data;
 
   g_clear_pointer (&self->room, g_source_unref);
-  sandbox_agent_slots_refill (self);
+  sandbox_agent_slots_refill (self, 0);
   self->func (self, self->data);
 
   return G_SOURCE_REMOVE;
@@ -295,7 +297,7 @@ sandbox_agent_slots_take (SandboxAgentSlots *self,
   return slot;
 }
 
-/* When the worker has nothing else to do: the answer to who has just released a slot comes first. */
+/* When the worker has nothing else to do: the answer comes first to who has just released a slot, who gets the processor, too. */
 static gboolean
 sandbox_agent_slots_refill_cb (gpointer user_data)
 {
@@ -319,20 +321,27 @@ sandbox_agent_slots_refill_cb (gpointer user_data)
 }
 
 static void
-sandbox_agent_slots_refill (SandboxAgentSlots *self)
+sandbox_agent_slots_refill (SandboxAgentSlots *self,
+                            guint              delay_ms)
 {
-  if (self->refill != NULL || self->manner.n_armed == 0)
+  if (self->manner.n_armed == 0)
     return;
 
-  self->refill = g_idle_source_new ();
-  g_source_set_callback (self->refill, sandbox_agent_slots_refill_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
-  g_source_attach (self->refill, sandbox_get_worker_context ());
+  if (self->refill == NULL)
+    {
+      self->refill = g_timeout_source_new (delay_ms);
+      g_source_set_priority (self->refill, G_PRIORITY_DEFAULT_IDLE);
+      g_source_set_callback (self->refill, sandbox_agent_slots_refill_cb, sandbox_agent_slots_ref (self), sandbox_agent_slots_unref_cb);
+      g_source_attach (self->refill, sandbox_get_worker_context ());
+    }
+  else if (delay_ms == 0)
+    g_source_set_ready_time (self->refill, 0);
 }
 
 guint
 sandbox_agent_slots_count_others (SandboxAgentSlots *self)
 {
-  sandbox_agent_slots_refill (self);
+  sandbox_agent_slots_refill (self, 0);
 
   /* The session's own, those that are armed, each with the process of a command to come, and those of the others. */
   return 1 + 2 * self->manner.n_armed + self->n_live - 1;
@@ -358,7 +367,7 @@ sandbox_agent_slots_release (SandboxAgentSlots *self)
   if (!sandbox_agent_peer_is_ready (self->peer))
     return;
 
-  sandbox_agent_slots_refill (self);
+  sandbox_agent_slots_refill (self, REFILL_DELAY_MS);
   if (self->n_live > 0 || self->manner.idle_ms == 0 || self->rest != NULL)
     return;
 
