@@ -169,7 +169,7 @@ sandbox_agent_start_is_counted (SandboxAgentStart *start)
 {
   SandboxLimits *limits = sandbox_command_get_limits (start->command);
 
-  return limits != NULL && sandbox_limits_get_processes (limits) > 0;
+  return limits != NULL && sandbox_agent_slots_is_counted (sandbox_limits_get_processes (limits));
 }
 
 static void sandbox_agent_start_take_slot (gpointer             user_data,

@@ -47,16 +47,28 @@ void sandbox_agent_slots_look (SandboxAgentSlots *self);
 /* A descriptor of the workspace as the commands see it, once ready, and once; else -1. */
 int sandbox_agent_slots_steal_view (SandboxAgentSlots *self);
 
-/* A channel to a slot, armed or else made now; once ready. With @is_counted it is for a command with a limit of processes. Each
+/* A channel to a slot, armed or else made now; once ready. With @is_counted it is for a command with such a limit. Each
  * is given back by sandbox_agent_slots_release (). NULL without an error: it has come to its end, and another one is needed; or
  * there is something to wait for. */
 SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
                                                gboolean           is_counted,
                                                GError           **error);
 
-/* How many processes there are in the sandbox beside one slot and what commands run. The slots that are missing are made soon,
- * as they count: it stays the same when other commands take one. */
+/* Whether a limit of so many processes is held to the last one, by waiting and by making slots earlier than else, which costs a
+ * command some time. Of a larger one a few more or less are nothing. */
+#define SANDBOX_AGENT_SLOTS_COUNTED_MAX 64
+
+static inline gboolean
+sandbox_agent_slots_is_counted (guint64 processes)
+{
+  return processes > 0 && processes <= SANDBOX_AGENT_SLOTS_COUNTED_MAX;
+}
+
+/* How many processes there are in the sandbox beside one slot and what commands run, when no slot is missing and none is ending. */
 guint sandbox_agent_slots_count_others (SandboxAgentSlots *self);
+
+/* The slots that are missing are made soon: that count stays the same when other commands take one. */
+void sandbox_agent_slots_complete (SandboxAgentSlots *self);
 
 /* A command has ended, and its answer is given: only now the slots that are missing are made, so that none waits for that. */
 void sandbox_agent_slots_release (SandboxAgentSlots *self);

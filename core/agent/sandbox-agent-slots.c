@@ -338,11 +338,15 @@ sandbox_agent_slots_refill (SandboxAgentSlots *self,
     g_source_set_ready_time (self->refill, 0);
 }
 
+void
+sandbox_agent_slots_complete (SandboxAgentSlots *self)
+{
+  sandbox_agent_slots_refill (self, 0);
+}
+
 guint
 sandbox_agent_slots_count_others (SandboxAgentSlots *self)
 {
-  sandbox_agent_slots_refill (self, 0);
-
   /* The session's own, those that are armed, each with the process of a command to come, and those of the others. */
   return 1 + 2 * self->manner.n_armed + self->n_live - 1;
 }

@@ -230,7 +230,8 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * The kernel (from Linux 5.14 on) counts by user and user namespace, and each sandbox has a namespace of its own. So
    * each command is counted by itself where it has a sandbox for itself; commands of one session that run in it at a
    * time are counted together where they share one, see `SandboxBubblewrapBackend:nested`. One process of the sandbox
-   * counts too. At the limit no other can be made (EAGAIN), and the command ends as it will: there is no outcome for that.
+   * counts too, and where commands share a sandbox a limit above 64 may be off by five for a moment: room for other
+   * commands is made and removed meanwhile. A smaller one is exact, for which commands wait a little. At the limit no other can be made (EAGAIN), and the command ends as it will: there is no outcome for that.
    *
    * The default is 0.
    *

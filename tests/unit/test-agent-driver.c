@@ -841,7 +841,7 @@ test_alone_launched (Fixture      *self,
                      gconstpointer nested)
 {
   const char *const argv[] = { "sleep", "1000", NULL };
-  const gint64      end = g_get_monotonic_time () + 200 * G_TIME_SPAN_MILLISECOND;
+  const gint64      end = g_get_monotonic_time () + 50 * G_TIME_SPAN_MILLISECOND;
   g_autoptr (GError) error = NULL;
   Agent *agent = NULL;
 
