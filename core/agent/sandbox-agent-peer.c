@@ -155,7 +155,8 @@ sandbox_agent_peer_kill (SandboxAgentPeer *self)
     sandbox_agent_peer_silence (self);
   else if (self->lost_init)
     sandbox_agent_channel_hang_up (self->channel);
-  else if (self->init_fd < 0 || syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0)
+  /* One that is gone already has a launcher that knows why. */
+  else if (self->init_fd < 0 || (syscall (SYS_pidfd_send_signal, self->init_fd, SIGKILL, NULL, 0) < 0 && errno != ESRCH))
     sandbox_agent_channel_kill (self->channel);
 }
 
