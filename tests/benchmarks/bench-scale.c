@@ -450,9 +450,12 @@ scale_measure_sessions (Scale *self)
       scale_run_each (handles, NULL);
       for (guint call = 0; call < MAX (100, counts[i]); call++)
         {
-          double time = bench_spawn_true ();
+          double time = 0;
 
+          g_usleep (BENCH_SETTLE_US);
+          time = bench_spawn_true ();
           g_array_append_val (spawn->times, time);
+          g_usleep (BENCH_SETTLE_US);
           time = scale_run (handles, call % counts[i]);
           g_array_append_val (run->times, time);
         }

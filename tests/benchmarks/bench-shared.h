@@ -8,6 +8,10 @@
 
 #include <sys/types.h>
 
+/* What one call leaves to be done (namespaces to take down, slots to make) is not to fall on the next one that it is compared
+ * with. How much of it there is, is what the throughput of bench-scale shows. */
+#define BENCH_SETTLE_US 10000
+
 /* How the backend under test makes room for a command. */
 typedef enum
 {

@@ -28,9 +28,6 @@
 #include <unistd.h>
 
 #define WARM_UP_ROUNDS 10
-/* What one call leaves to be done (namespaces to take down, slots to make) is not to fall on the next one. How much of it
- * there is, is what the throughput of bench-scale shows. */
-#define SETTLE_US 10000
 #define FILE_CALLS_PER_ROUND 10
 #define FILE_SIZE 1024
 #define LIST_ENTRIES 10000
@@ -653,7 +650,7 @@ bench_call (Bench    *self,
             GArray   *times,
             GArray   *also)
 {
-  g_usleep (SETTLE_US);
+  g_usleep (BENCH_SETTLE_US);
   for (guint i = 0; i < row->calls; i++)
     {
       const double time = row->func (self);

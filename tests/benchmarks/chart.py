@@ -29,7 +29,7 @@ OTHERS = {
     'peer-podman-exec': 'podman exec',
     'peer-podman-run': 'podman run',
 }
-WIDTH, LABEL, ROW, HEAD, FOOT = 760, 262, 30, 62, 44
+WIDTH, LABEL, NUMBER, ROW, HEAD, FOOT = 760, 262, 138, 30, 62, 44
 # Title, what the ratios refer to, which rows; the count is in the name.
 CURVES = [
     ('Commands of one session', 'with its start, to as many processes', r'commands-(\d+)'),
@@ -76,18 +76,18 @@ def begin(title, subtitle, height):
 def draw(rows):
     bars = [(label, rows[name], 'ours') for name, label in OURS.items() if name in rows]
     bars += sorted(((label, rows[name], 'other') for name, label in OTHERS.items() if name in rows), key=lambda bar: bar[1]['ratio'])
+    longest = max(1, math.log10(max(row['ratio'] for _, row, _ in bars)))
     # Room on the right for the number behind the longest bar
-    decades = max(1, math.ceil(math.log10(max(row['ratio'] for _, row, _ in bars)) + 0.15))
-    scale = (WIDTH - LABEL - 12) / decades
+    scale = (WIDTH - LABEL - NUMBER) / longest
+    decades = math.floor((WIDTH - 24 - LABEL) / scale)
     bottom = HEAD + ROW * len(bars)
 
     yield from begin('Time to run /usr/bin/true in a sandbox', 'times a plain process with captured output; median; shorter is better',
                      bottom + FOOT)
     for decade in range(decades + 1):
         at = LABEL + scale * decade
-        anchor = 'end' if decade == decades else 'middle'
         yield f'  <line class="grid" x1="{at:.1f}" y1="{HEAD - 6}" x2="{at:.1f}" y2="{bottom}"/>'
-        yield f'  <text class="small" x="{at:.1f}" y="{bottom + 18}" text-anchor="{anchor}">{10 ** decade}x</text>'
+        yield f'  <text class="small" x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">{10 ** decade}x</text>'
     for count, (label, row, kind) in enumerate(bars):
         top = HEAD + ROW * count
         # What is as fast as a plain process has a bar too.
