@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Draws the charts of the README: chart.py [--growth] FILE.json... >chart.svg
+"""Draws the charts of the README: chart.py [--growth] FILE.json... >speed.svg
 
 Reads the rows of ./dev bench --json, and of ./dev bench --peers --json for those of other sandboxes. Each bar is how many
 times as long as a plain process with captured output /usr/bin/true took. With --growth, three curves: what more commands,
