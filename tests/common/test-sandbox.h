@@ -77,6 +77,10 @@ test_make_workspace (void)
 # define TEST_N_KEPT (TEST_NESTED ? 1 : 0)
 #endif
 
+/* How many descriptors a session that is open may have more than it had when it answered: the sockets of slots, which are made
+ * when nobody waits for anything else */
+#define TEST_N_ARMED_FDS (TEST_NESTED ? 2 : 0)
+
 /* In a sandbox with one command there are so many processes beside that command's: its session's agent, those of two slots that
  * wait, each with the process of a command to come, and for a moment the agent of the command before. For the kernel all are of
  * the command's user, so a limit of processes comes on top. */

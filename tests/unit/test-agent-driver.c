@@ -571,19 +571,39 @@ test_slot_turns (Fixture      *self,
     }
 }
 
+/* More than all that run beside these tests send to each other: of those who send descriptors the kernel lets nobody have
+ * more on their way than this limit, and counts all that the user has. */
+#define N_DESCRIPTORS_MAX 4096
+
+typedef struct
+{
+  struct rlimit limit;
+  GArray       *taken;
+} Descriptors;
+
 /* From now on this program can open nothing. */
 static void
-fixture_use_up_descriptors (struct rlimit *before)
+descriptors_use_up (Descriptors *self)
 {
-  struct rlimit none;
-  const int     lowest = dup (STDIN_FILENO);
+  struct rlimit lower;
 
-  g_assert_cmpint (lowest, >=, 0);
-  close (lowest);
-  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, before), ==, 0);
-  none = *before;
-  none.rlim_cur = (rlim_t) lowest;
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &none), ==, 0);
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &self->limit), ==, 0);
+  lower = self->limit;
+  lower.rlim_cur = MIN (lower.rlim_cur, N_DESCRIPTORS_MAX);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &lower), ==, 0);
+  self->taken = g_array_new (FALSE, FALSE, sizeof (int));
+  for (int taken = dup (STDIN_FILENO); taken >= 0; taken = dup (STDIN_FILENO))
+    g_array_append_val (self->taken, taken);
+  g_assert_cmpint (errno, ==, EMFILE);
+}
+
+static void
+descriptors_give_back (Descriptors *self)
+{
+  for (guint i = 0; i < self->taken->len; i++)
+    close (g_array_index (self->taken, int, i));
+  g_clear_pointer (&self->taken, g_array_unref);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &self->limit), ==, 0);
 }
 
 static void
@@ -591,7 +611,7 @@ test_slot_hidden (Fixture      *self,
                   gconstpointer nested)
 {
   SandboxAgentPacket hello;
-  struct rlimit      before;
+  Descriptors        descriptors;
   Agent             *sandbox = NULL;
   Agent             *slot = NULL;
 
@@ -603,10 +623,10 @@ test_slot_hidden (Fixture      *self,
   slot = fixture_next_slot (sandbox);
   agent_read_exec (slot);
   agent_begin (slot, &hello);
-  fixture_use_up_descriptors (&before);
+  descriptors_use_up (&descriptors);
   g_assert_true (sandbox_agent_send (slot->socket_fd, &hello, slot->buffer, SANDBOX_AGENT_PACKET_MAX));
   agent_wait_killed (sandbox);
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  descriptors_give_back (&descriptors);
   sandbox_agent_packet_close_fds (&hello);
   fixture_assert_lost (self);
   agent_end (slot);
@@ -620,10 +640,10 @@ test_slot_hidden (Fixture      *self,
   sandbox = fixture_next_ready (self);
   slot = fixture_next_slot (sandbox);
   agent_begin (slot, &hello);
-  fixture_use_up_descriptors (&before);
+  descriptors_use_up (&descriptors);
   g_assert_true (sandbox_agent_send (slot->socket_fd, &hello, slot->buffer, SANDBOX_AGENT_PACKET_MAX));
   g_usleep (50 * G_TIME_SPAN_MILLISECOND);
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  descriptors_give_back (&descriptors);
   sandbox_agent_packet_close_fds (&hello);
   agent_run (slot);
   fixture_assert_ran (self);
@@ -634,10 +654,10 @@ static void
 test_slot_hidden_idle (Fixture      *self,
                        gconstpointer nested)
 {
-  struct rlimit before;
-  Agent        *sandbox = NULL;
-  Agent        *slot = NULL;
-  Agent        *armed = NULL;
+  Descriptors descriptors;
+  Agent      *sandbox = NULL;
+  Agent      *slot = NULL;
+  Agent      *armed = NULL;
 
   g_test_summary ("One that was not sent its command is told to end, and nobody else is harmed");
 
@@ -654,10 +674,10 @@ test_slot_hidden_idle (Fixture      *self,
   agent_hello (armed);
 
   self->answered = FALSE;
-  fixture_use_up_descriptors (&before);
+  descriptors_use_up (&descriptors);
   fixture_spawn (self);
   agent_expect (armed, SANDBOX_AGENT_BYE, &(SandboxAgentPacket){ .n_fds = 0 });
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  descriptors_give_back (&descriptors);
   g_assert_false (g_atomic_int_get (&self->answered));
   agent_end (armed);
   test_wait (g_atomic_int_get (&self->answered));
@@ -679,7 +699,7 @@ test_hidden_alone (Fixture      *self,
                    gconstpointer nested)
 {
   SandboxAgentPacket hello;
-  struct rlimit      before;
+  Descriptors        descriptors;
   Agent             *agent = NULL;
   Agent             *silent = NULL;
 
@@ -691,10 +711,10 @@ test_hidden_alone (Fixture      *self,
   agent_expect (agent, SANDBOX_AGENT_SETUP, &(SandboxAgentPacket){ .n_fds = 0 });
   agent_read_exec (agent);
   agent_begin (agent, &hello);
-  fixture_use_up_descriptors (&before);
+  descriptors_use_up (&descriptors);
   g_assert_true (sandbox_agent_send (agent->socket_fd, &hello, agent->buffer, SANDBOX_AGENT_PACKET_MAX));
   agent_expect (agent, SANDBOX_AGENT_BYE, &(SandboxAgentPacket){ .n_fds = 0 });
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  descriptors_give_back (&descriptors);
   sandbox_agent_packet_close_fds (&hello);
   test_wait (g_atomic_int_get (&self->answered));
   g_assert_no_error (self->error);
