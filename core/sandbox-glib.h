@@ -32,6 +32,7 @@
 
 #include "sandbox-backend.h"
 #include "sandbox-driver.h"
+#include "sandbox-gateway.h"
 #include "sandbox-process.h"
 #include "sandbox-request.h"
 

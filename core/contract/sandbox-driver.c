@@ -120,6 +120,12 @@ sandbox_driver_real_connect_port (SandboxDriver *self, guint port, SandboxReques
   return sandbox_driver_refuse (self, "cannot connect to ports", error);
 }
 
+static gboolean
+sandbox_driver_real_set_gateway (SandboxDriver *self, SandboxGateway *gateway, SandboxRequest *request, GError **error)
+{
+  return sandbox_driver_refuse (self, "has no doors to a gateway", error);
+}
+
 static void
 sandbox_driver_default_init (SandboxDriverInterface *iface)
 {
@@ -138,6 +144,7 @@ sandbox_driver_default_init (SandboxDriverInterface *iface)
   iface->import_tree = sandbox_driver_real_import_tree;
   iface->export_tree = sandbox_driver_real_export_tree;
   iface->connect_port = sandbox_driver_real_connect_port;
+  iface->set_gateway = sandbox_driver_real_set_gateway;
 }
 
 gboolean

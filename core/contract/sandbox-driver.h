@@ -7,6 +7,7 @@
 
 #include <gio/gio.h>
 #include "sandbox-command.h"
+#include "sandbox-gateway.h"
 #include "sandbox-network-policy.h"
 #include "sandbox-request.h"
 
@@ -71,6 +72,7 @@ G_DECLARE_INTERFACE (SandboxDriver, sandbox_driver, SANDBOX, DRIVER, GObject)
  * @import_tree: copies a host directory in; optional
  * @export_tree: copies a directory out; optional
  * @connect_port: connects to a port inside the sandbox; optional
+ * @set_gateway: opens doors to a gateway in the sandbox; optional
  *
  * What a driver does.
  *
@@ -381,6 +383,29 @@ struct _SandboxDriverInterface
                             guint           port,
                             SandboxRequest *request,
                             GError        **error);
+
+  /**
+   * SandboxDriverInterface::set_gateway:
+   * @self: a driver
+   * @gateway: the gateway of the session
+   * @request: answered when @gateway has what doors there are
+   * @error: return location for an error
+   *
+   * Gives the doors of the sandbox to @gateway from now on. Called at most once, before a list of origins is in force.
+   *
+   * Under a policy that lists origins, each sandbox has a door at %SANDBOX_GATEWAY_PATH, with
+   * [property@Sandbox.NetworkPolicy:loopback-door] another one at %SANDBOX_GATEWAY_PORT, and no other way to the network.
+   * They are there before a command runs, and are removed from @gateway when the sandbox has ended. Optional: a driver
+   * without this function either holds commands to a list in its own way, or refuses it.
+   *
+   * Returns: whether the request was taken
+   *
+   * Since: 1.0
+   */
+  gboolean (*set_gateway) (SandboxDriver  *self,
+                           SandboxGateway *gateway,
+                           SandboxRequest *request,
+                           GError        **error);
 };
 
 G_END_DECLS

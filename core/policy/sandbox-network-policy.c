@@ -1061,7 +1061,7 @@ sandbox_network_policy_add_origin (SandboxNetworkPolicy *self,
  * @self: a policy
  *
  * Gets the origins of an allow list, in the order in which they were added and in canonical form:
- * lower case, without a port that is that of the scheme. Their headers are never handed out.
+ * lower case, without a port that is that of the scheme.
  *
  * Returns: (transfer full) (array zero-terminated=1): the origins, at least the final %NULL
  *
@@ -1084,6 +1084,34 @@ sandbox_network_policy_dup_origins (SandboxNetworkPolicy *self)
     }
 
   return origins;
+}
+
+/**
+ * sandbox_network_policy_get_headers:
+ * @self: a policy
+ * @origin: one of [method@Sandbox.NetworkPolicy.dup_origins]
+ *
+ * Gets what is added to each request to an origin: for gateways. These are secrets.
+ *
+ * Returns: (transfer none) (nullable): an `a{ss}` of names and values, or %NULL if there are none
+ *
+ * Since: 1.0
+ */
+GVariant *
+sandbox_network_policy_get_headers (SandboxNetworkPolicy *self,
+                                    const char           *origin)
+{
+  const SandboxNetworkRule *rule = NULL;
+  SandboxOrigin             parsed;
+
+  g_return_val_if_fail (SANDBOX_IS_NETWORK_POLICY (self), NULL);
+  g_return_val_if_fail (origin != NULL, NULL);
+
+  if (!sandbox_origin_parse (origin, &parsed, NULL))
+    return NULL;
+  rule = sandbox_network_policy_lookup (self, parsed.host);
+
+  return rule != NULL && rule->origin.tls == parsed.tls && rule->origin.port == parsed.port ? rule->headers : NULL;
 }
 
 SandboxNetworkPolicy *

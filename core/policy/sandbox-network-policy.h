@@ -45,6 +45,9 @@ gboolean sandbox_network_policy_add_origin (SandboxNetworkPolicy *self,
                                             GError              **error);
 SANDBOX_AVAILABLE_IN_1_0
 char **sandbox_network_policy_dup_origins (SandboxNetworkPolicy *self);
+SANDBOX_AVAILABLE_IN_1_0
+GVariant *sandbox_network_policy_get_headers (SandboxNetworkPolicy *self,
+                                              const char           *origin);
 
 SANDBOX_AVAILABLE_IN_1_0
 SandboxNetworkMode sandbox_network_policy_get_mode (SandboxNetworkPolicy *self);
