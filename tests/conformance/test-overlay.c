@@ -494,15 +494,26 @@ test_limits (Overlay      *self,
   delete (handle);
 }
 
-/* The sandbox of the session: its only child. */
+static gboolean
+is_dead (pid_t pid)
+{
+  g_autofree char *status = test_read_proc (pid, "status", NULL);
+
+  return status == NULL || strstr (status, "\nState:\tZ") != NULL || strstr (status, "\nState:\tX") != NULL;
+}
+
+/* The sandbox of the session, whose launcher is the only child. All of it is dead after this: a command that began in one that
+ * is still dying would be lost, and rightly so. */
 static void
 kill_sandbox (void)
 {
-  g_autoptr (GArray) pids = test_list_processes ();
+  g_autoptr (GArray) pids = test_list_descendants (getpid ());
 
   for (guint i = 0; i < pids->len; i++)
     if (test_read_status (g_array_index (pids, pid_t, i), "PPid", 10) == getpid ())
       kill (g_array_index (pids, pid_t, i), SIGKILL);
+  for (guint i = 0; i < pids->len; i++)
+    test_wait (is_dead (g_array_index (pids, pid_t, i)));
 }
 
 static void
