@@ -3,6 +3,7 @@
 
 #include "sandbox-admission-private.h"
 #include "sandbox-backend.h"
+#include "sandbox-gateway.h"
 
 G_BEGIN_DECLS
 
@@ -19,6 +20,20 @@ gboolean sandbox_backend_check_storage (SandboxBackend *self,
                                         guint          *uid,
                                         guint          *gid,
                                         GError        **error);
+
+/* Where gateways for the sessions of a backend come from: set once by whoever made the object, before anybody else has
+ * it. @func makes a new one at each call, in any thread, and may block to load it. */
+typedef SandboxGateway *(*SandboxGatewayFunc) (gpointer data,
+                                               GError **error);
+
+void sandbox_backend_set_gateway_func (SandboxBackend    *self,
+                                       SandboxGatewayFunc func,
+                                       gpointer           data,
+                                       GDestroyNotify     notify);
+
+/* NETWORK_DENIED when there is none, MODULE when it is broken. May block. */
+SandboxGateway *sandbox_backend_make_gateway (SandboxBackend *self,
+                                              GError        **error);
 
 /* In the context of the call. */
 void sandbox_backend_emit_prewarm_progress (SandboxBackend *self,

@@ -28,6 +28,10 @@ typedef struct
   char             *name;
   char             *state_directory;
   SandboxAdmission *admission;
+
+  SandboxGatewayFunc gateway_func;
+  gpointer           gateway_data;
+  GDestroyNotify     gateway_notify;
 } SandboxBackendPrivate;
 
 typedef enum
@@ -169,6 +173,8 @@ sandbox_backend_finalize (GObject *object)
   g_clear_pointer (&priv->name, g_free);
   g_clear_pointer (&priv->state_directory, g_free);
   g_clear_pointer (&priv->admission, sandbox_admission_unref);
+  if (priv->gateway_notify != NULL)
+    priv->gateway_notify (g_steal_pointer (&priv->gateway_data));
 
   G_OBJECT_CLASS (sandbox_backend_parent_class)->finalize (object);
 }
@@ -310,6 +316,37 @@ sandbox_backend_check_storage (SandboxBackend *self,
     }
 
   return TRUE;
+}
+
+void
+sandbox_backend_set_gateway_func (SandboxBackend    *self,
+                                  SandboxGatewayFunc func,
+                                  gpointer           data,
+                                  GDestroyNotify     notify)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  g_return_if_fail (priv->gateway_func == NULL);
+
+  priv->gateway_func = func;
+  priv->gateway_data = data;
+  priv->gateway_notify = notify;
+}
+
+SandboxGateway *
+sandbox_backend_make_gateway (SandboxBackend *self,
+                              GError        **error)
+{
+  SandboxBackendPrivate *priv = sandbox_backend_get_instance_private (self);
+
+  if (priv->gateway_func != NULL)
+    return priv->gateway_func (priv->gateway_data, error);
+
+  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED,
+               "A list of origins needs a gateway, and this %s was not made by a registry, which finds them",
+               G_OBJECT_TYPE_NAME (self));
+
+  return NULL;
 }
 
 void

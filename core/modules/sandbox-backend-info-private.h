@@ -16,6 +16,8 @@ SandboxBackendInfo *sandbox_backend_info_new_for_type (const char *name,
 /* Whether it is a backend, or is broken and may have been meant as one. */
 gboolean sandbox_backend_info_is_backend (SandboxBackendInfo *self);
 
+gboolean sandbox_backend_info_is_gateway (SandboxBackendInfo *self);
+
 /* The type to make; loads the module when that has not been done. What fails once fails for as long
  * as this info lives, with the same error. */
 GType sandbox_backend_info_load (SandboxBackendInfo *self,

@@ -7,13 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sandbox-backend.h"
 #include "sandbox-error.h"
 #include "sandbox-fd-private.h"
+#include "sandbox-gateway.h"
 #include "sandbox-library-private.h"
 #include "sandbox-manifest-private.h"
 #include "sandbox-trust-private.h"
 
 #define KIND_BACKEND "backend"
+#define KIND_GATEWAY "gateway"
 
 /**
  * SandboxBackendInfo:
@@ -309,6 +312,12 @@ sandbox_backend_info_is_backend (SandboxBackendInfo *self)
   return self->kind == NULL || g_strcmp0 (self->kind, KIND_BACKEND) == 0;
 }
 
+gboolean
+sandbox_backend_info_is_gateway (SandboxBackendInfo *self)
+{
+  return g_strcmp0 (self->kind, KIND_GATEWAY) == 0;
+}
+
 /* The first one is kept: callers may be looking at it. */
 static void
 sandbox_backend_info_keep_error (SandboxBackendInfo *self,
@@ -332,7 +341,9 @@ sandbox_backend_info_load (SandboxBackendInfo *self,
 
   if (sandbox_backend_info_get_load_error (self) == NULL)
     {
-      type = sandbox_library_load_backend (self->library, self->name, &failure);
+      type = sandbox_library_load (self->library, self->name,
+                                   sandbox_backend_info_is_gateway (self) ? SANDBOX_TYPE_GATEWAY : SANDBOX_TYPE_BACKEND,
+                                   &failure);
       if (type != G_TYPE_INVALID)
         {
           g_atomic_pointer_set (&self->type, type);

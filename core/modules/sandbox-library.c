@@ -6,6 +6,7 @@
 #include <gmodule.h>
 
 #include "sandbox-backend.h"
+#include "sandbox-gateway.h"
 #include "sandbox-module.h"
 #include "sandbox-trust-private.h"
 
@@ -20,6 +21,7 @@ struct _SandboxLibrary
 
   char    *file;
   char    *name;
+  GType    kind; /* what its manifest says that it makes */
   dev_t    device;
   ino_t    inode;
   gboolean registered;
@@ -99,7 +101,7 @@ sandbox_library_check (SandboxLibrary                *self,
 }
 
 static gboolean
-sandbox_library_load (GTypeModule *type_module)
+sandbox_library_real_load (GTypeModule *type_module)
 {
   SandboxLibrary *self = SANDBOX_LIBRARY (type_module);
   g_autoptr (GError) error = NULL;
@@ -127,7 +129,7 @@ sandbox_library_load (GTypeModule *type_module)
 }
 
 static void
-sandbox_library_unload (GTypeModule *type_module)
+sandbox_library_real_unload (GTypeModule *type_module)
 {
 }
 
@@ -147,8 +149,8 @@ static void
 sandbox_library_class_init (SandboxLibraryClass *klass)
 {
   G_OBJECT_CLASS (klass)->finalize = sandbox_library_finalize;
-  G_TYPE_MODULE_CLASS (klass)->load = sandbox_library_load;
-  G_TYPE_MODULE_CLASS (klass)->unload = sandbox_library_unload;
+  G_TYPE_MODULE_CLASS (klass)->load = sandbox_library_real_load;
+  G_TYPE_MODULE_CLASS (klass)->unload = sandbox_library_real_unload;
 }
 
 static void
@@ -157,9 +159,16 @@ sandbox_library_init (SandboxLibrary *self)
 }
 
 gboolean
-sandbox_library_type_is_backend (GType type)
+sandbox_library_type_is_a (GType type,
+                           GType kind)
 {
-  return g_type_is_a (type, SANDBOX_TYPE_BACKEND) && !G_TYPE_IS_ABSTRACT (type);
+  return G_TYPE_IS_OBJECT (type) && g_type_is_a (type, kind) && !G_TYPE_IS_ABSTRACT (type);
+}
+
+static const char *
+sandbox_library_describe_kind (GType kind)
+{
+  return kind == SANDBOX_TYPE_GATEWAY ? "gateway" : "backend";
 }
 
 /* What is in the table under this file or this name, either of which may be NULL. */
@@ -191,9 +200,10 @@ sandbox_library_check_type (SandboxLibrary *self)
         other = library;
     }
 
-  if (!sandbox_library_type_is_backend (self->type))
-    sandbox_library_fail (self, "it makes %s, which is no backend",
-                          self->type != G_TYPE_INVALID ? g_type_name (self->type) : "no type");
+  if (!sandbox_library_type_is_a (self->type, self->kind))
+    sandbox_library_fail (self, "it makes %s, which is no %s",
+                          self->type != G_TYPE_INVALID ? g_type_name (self->type) : "no type",
+                          sandbox_library_describe_kind (self->kind));
   else if (other != NULL)
     sandbox_library_fail (self, "it makes %s, which belongs to %s", g_type_name (self->type), other->file);
 
@@ -230,9 +240,10 @@ sandbox_library_open (SandboxLibrary *self)
 }
 
 GType
-sandbox_library_load_backend (const char *path,
-                              const char *name,
-                              GError    **error)
+sandbox_library_load (const char *path,
+                      const char *name,
+                      GType       kind,
+                      GError    **error)
 {
   g_autoptr (GRecMutexLocker) locker = NULL;
   g_autoptr (SandboxLibrary) self = NULL;
@@ -253,12 +264,20 @@ sandbox_library_load_backend (const char *path,
       self = g_object_new (SANDBOX_TYPE_LIBRARY, NULL);
       self->file = g_steal_pointer (&file);
       self->name = g_strdup (name);
+      self->kind = kind;
       self->device = st.st_dev;
       self->inode = st.st_ino;
       g_type_module_set_name (G_TYPE_MODULE (self), name);
       sandbox_library_open (self);
     }
 
+  /* Another manifest may say something else of the file. */
+  if (self->error == NULL && self->kind != kind)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE, "Cannot load module %s: it is a %s, and no %s", self->file,
+                   sandbox_library_describe_kind (self->kind), sandbox_library_describe_kind (kind));
+      return G_TYPE_INVALID;
+    }
   if (self->error != NULL && error != NULL)
     *error = g_error_copy (self->error);
 

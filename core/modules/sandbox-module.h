@@ -55,6 +55,9 @@ typedef struct
  * Names are up to 64 of a-z, 0-9 and the dash. The highest priority is taken by hosts that name no
  * backend; one below 0 is taken only by name.
  *
+ * The kind is `backend` for a class derived from [class@Sandbox.Backend], and `gateway` for one that implements
+ * [iface@Sandbox.Gateway]; nobody names a gateway, so that one below 0 is never taken.
+ *
  * ```c
  * static GType
  * example_module_register (GTypeModule *module)

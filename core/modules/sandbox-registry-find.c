@@ -97,13 +97,14 @@ sandbox_registry_probed_cb (GObject      *object,
 static void
 sandbox_registry_find_next (GTask *task)
 {
-  SandboxSearch *search = g_task_get_task_data (task);
+  SandboxRegistry *self = g_task_get_source_object (task);
+  SandboxSearch   *search = g_task_get_task_data (task);
 
   while (search->next < search->candidates->len)
     {
       g_autoptr (GError) error = NULL;
 
-      search->backend = sandbox_registry_make (g_ptr_array_index (search->candidates, search->next++),
+      search->backend = sandbox_registry_make (self, g_ptr_array_index (search->candidates, search->next++),
                                                search->state_directory, &error);
       if (search->backend != NULL)
         {

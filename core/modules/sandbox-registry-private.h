@@ -16,7 +16,8 @@ gboolean sandbox_registry_check_own (SandboxRegistry *self,
 GPtrArray *sandbox_registry_dup_candidates (SandboxRegistry *self,
                                             GError         **error);
 
-SandboxBackend *sandbox_registry_make (SandboxBackendInfo *info,
+SandboxBackend *sandbox_registry_make (SandboxRegistry    *self,
+                                       SandboxBackendInfo *info,
                                        const char         *state_directory,
                                        GError            **error);
 

@@ -3,6 +3,7 @@
 #include "sandbox-registry-private.h"
 
 #include "sandbox-backend-info-private.h"
+#include "sandbox-backend-private.h"
 #include "sandbox-error.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-library-private.h"
@@ -357,7 +358,7 @@ sandbox_registry_add_type (SandboxRegistry *self,
       return FALSE;
     }
 
-  if (!sandbox_library_type_is_backend (type))
+  if (!sandbox_library_type_is_a (type, SANDBOX_TYPE_BACKEND))
     {
       g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID,
                    "Cannot add backend %s: its type is no class derived from SandboxBackend", name);
@@ -409,9 +410,10 @@ sandbox_registry_add_search_path (SandboxRegistry *self,
 
 /* With what there is instead, and where it was looked for */
 static void
-sandbox_registry_set_not_found (SandboxRegistry *self,
-                                const char      *message,
-                                GError         **error)
+sandbox_registry_set_missing (SandboxRegistry *self,
+                              SandboxError     code,
+                              const char      *message,
+                              GError         **error)
 {
   g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
   g_autoptr (GString) known = g_string_new (NULL);
@@ -420,7 +422,7 @@ sandbox_registry_set_not_found (SandboxRegistry *self,
     g_string_append_printf (known, "%s%s", i > 0 ? ", " : "",
                             sandbox_backend_info_get_name (g_ptr_array_index (self->infos, i)));
 
-  g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_FOUND, "%s. Known: %s. Looked in: %s%s", message,
+  g_set_error (error, SANDBOX_ERROR, (int) code, "%s. Known: %s. Looked in: %s%s", message,
                known->len > 0 ? known->str : "nothing",
                self->looked->len > 0 ? self->looked->str : "no folder", self->refused->str);
 }
@@ -436,7 +438,7 @@ sandbox_registry_lookup_backend (SandboxRegistry *self,
   if (info == NULL)
     {
       message = g_strdup_printf ("There is no backend “%s”", name);
-      sandbox_registry_set_not_found (self, message, error);
+      sandbox_registry_set_missing (self, SANDBOX_ERROR_NOT_FOUND, message, error);
       return NULL;
     }
 
@@ -488,28 +490,74 @@ sandbox_registry_dup_candidates (SandboxRegistry *self,
 
   if (candidates->len == 0)
     {
-      sandbox_registry_set_not_found (self, "No backend is there that may be picked without its name; install one, such as bubblewrap",
-                                      error);
+      sandbox_registry_set_missing (self, SANDBOX_ERROR_NOT_FOUND,
+                                    "No backend is there that may be picked without its name; install one, such as bubblewrap", error);
       return NULL;
     }
 
   return g_steal_pointer (&candidates);
 }
 
+static SandboxBackendInfo *
+sandbox_registry_dup_gateway_info (SandboxRegistry *self)
+{
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
+
+  for (guint i = 0; i < self->infos->len; i++)
+    {
+      SandboxBackendInfo *info = g_ptr_array_index (self->infos, i);
+
+      if (sandbox_backend_info_is_gateway (info) && sandbox_backend_info_get_priority (info) >= 0)
+        return g_object_ref (info);
+    }
+
+  return NULL;
+}
+
+/* Of the highest priority, and never another one in its place: which one it is decides what gets through. */
+static SandboxGateway *
+sandbox_registry_make_gateway (gpointer data,
+                               GError **error)
+{
+  SandboxRegistry *self = data;
+  g_autoptr (SandboxBackendInfo) info = NULL;
+  GType type = G_TYPE_INVALID;
+
+  if (!sandbox_registry_check_own (self, error))
+    return NULL;
+
+  info = sandbox_registry_dup_gateway_info (self);
+  if (info == NULL)
+    {
+      sandbox_registry_set_missing (self, SANDBOX_ERROR_NETWORK_DENIED,
+                                    "A list of origins needs a gateway; install one, such as the module “gateway” of this library",
+                                    error);
+      return NULL;
+    }
+  type = sandbox_backend_info_load (info, error);
+
+  return type != G_TYPE_INVALID ? g_object_new (type, NULL) : NULL;
+}
+
 SandboxBackend *
-sandbox_registry_make (SandboxBackendInfo *info,
+sandbox_registry_make (SandboxRegistry    *self,
+                       SandboxBackendInfo *info,
                        const char         *state_directory,
                        GError            **error)
 {
-  GType type = sandbox_backend_info_load (info, error);
+  GType           type = sandbox_backend_info_load (info, error);
+  SandboxBackend *backend = NULL;
 
   if (type == G_TYPE_INVALID)
     return NULL;
 
-  return g_object_new (type,
-                       "name", sandbox_backend_info_get_name (info),
-                       "state-directory", state_directory,
-                       NULL);
+  backend = g_object_new (type,
+                          "name", sandbox_backend_info_get_name (info),
+                          "state-directory", state_directory,
+                          NULL);
+  sandbox_backend_set_gateway_func (backend, sandbox_registry_make_gateway, g_object_ref (self), g_object_unref);
+
+  return backend;
 }
 
 /**
@@ -556,5 +604,5 @@ sandbox_registry_create_backend (SandboxRegistry *self,
       info = candidates != NULL ? g_object_ref (g_ptr_array_index (candidates, 0)) : NULL;
     }
 
-  return info != NULL ? sandbox_registry_make (info, state_directory, error) : NULL;
+  return info != NULL ? sandbox_registry_make (self, info, state_directory, error) : NULL;
 }

@@ -9,6 +9,7 @@
 #include <glib/gstdio.h>
 
 #include "sandbox-backend-calls.h"
+#include "sandbox-backend-private.h"
 #include "sandbox-backend-info.h"
 #include "sandbox-error.h"
 #include "sandbox-registry-private.h"
@@ -789,6 +790,94 @@ test_pick_environment (void)
   assert_pick (registry, "full");
 }
 
+/* ---- Gateways ---- */
+
+static void
+assert_no_gateway (SandboxRegistry *registry,
+                   int              code,
+                   const char      *reason)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (SandboxBackend) backend = sandbox_registry_create_backend (registry, "full", NULL, &error);
+
+  g_assert_no_error (error);
+  g_assert_null (sandbox_backend_make_gateway (backend, &error));
+  g_assert_error (error, SANDBOX_ERROR, code);
+  g_test_message ("%s", error->message);
+  g_assert_nonnull (strstr (error->message, reason));
+}
+
+static void
+test_gateway_none (void)
+{
+  g_autofree char *folder = make_folder ();
+  g_autofree char *unwanted = write_manifest (folder, "unwanted", "gateway", -1);
+  g_autofree char *tool = write_manifest (folder, "tool", "tool", 900);
+  g_autoptr (SandboxRegistry) registry = open_folder (folder);
+  g_autoptr (SandboxBackend) backend = g_object_new (full_backend_get_type (), NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Without a gateway that may be taken, the error says what to install");
+  g_assert_true (sandbox_registry_add_type (registry, "full", 10, full_backend_get_type (), NULL));
+  assert_no_gateway (registry, SANDBOX_ERROR_NETWORK_DENIED, "install one");
+  assert_no_gateway (registry, SANDBOX_ERROR_NETWORK_DENIED, "unwanted");
+
+  g_assert_null (sandbox_backend_make_gateway (backend, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED);
+  g_assert_nonnull (strstr (error->message, "FullBackend was not made by a registry"));
+
+  remove_folder (folder);
+}
+
+static void
+test_gateway_broken (void)
+{
+  g_autofree char *folder = make_folder ();
+  g_autofree char *best = write_manifest (folder, "best", "gateway", 900);
+  g_autofree char *other = write_manifest (folder, "other", "gateway", 800);
+  g_autoptr (SandboxRegistry) registry = open_folder (folder);
+  g_autoptr (SandboxBackendInfo) first = sandbox_registry_lookup (registry, "best");
+  g_autoptr (SandboxBackendInfo) second = sandbox_registry_lookup (registry, "other");
+
+  g_test_summary ("The gateway of the highest priority is the one, also when it is broken, and never before it is needed");
+  g_assert_true (sandbox_registry_add_type (registry, "full", 10, full_backend_get_type (), NULL));
+  assert_pick (registry, "full");
+  g_assert_no_error (sandbox_backend_info_get_load_error (first));
+  assert_no_gateway (registry, SANDBOX_ERROR_MODULE, "libbest.so");
+  assert_no_gateway (registry, SANDBOX_ERROR_MODULE, "libbest.so");
+  g_assert_error (sandbox_backend_info_get_load_error (first), SANDBOX_ERROR, SANDBOX_ERROR_MODULE);
+  g_assert_no_error (sandbox_backend_info_get_load_error (second));
+  assert_pick (registry, "full");
+
+  remove_folder (folder);
+}
+
+static gpointer
+find_in_thread (gpointer data)
+{
+  return sandbox_registry_find_backend (data, SANDBOX_RESTRICTIONS_NONE, NULL, NULL, NULL);
+}
+
+static void
+test_gateway_found (void)
+{
+  g_autofree char *folder = make_folder ();
+  g_autofree char *best = write_manifest (folder, "best", "gateway", 900);
+  SandboxRegistry *registry = open_folder (folder);
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A backend that was found knows its registry as well, and keeps it");
+  g_assert_true (sandbox_registry_add_type (registry, "full", 10, full_backend_get_type (), NULL));
+  backend = g_thread_join (g_thread_new ("find", find_in_thread, registry));
+  g_assert_nonnull (backend);
+  g_object_unref (registry);
+  g_assert_null (sandbox_backend_make_gateway (backend, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE);
+
+  remove_folder (folder);
+}
+
 /* ---- Finding ---- */
 
 static SandboxRegistry *
@@ -1006,6 +1095,9 @@ main (int    argc,
   g_test_add_func ("/registry/pick-broken", test_pick_broken);
   g_test_add_func ("/registry/pick-kinds", test_pick_kinds);
   g_test_add_func ("/registry/pick-environment", test_pick_environment);
+  g_test_add_func ("/registry/gateway-none", test_gateway_none);
+  g_test_add_func ("/registry/gateway-broken", test_gateway_broken);
+  g_test_add_func ("/registry/gateway-found", test_gateway_found);
   g_test_add_func ("/registry/find", test_find);
   g_test_add_func ("/registry/find-reasons", test_find_reasons);
   g_test_add_func ("/registry/find-environment", test_find_environment);
