@@ -440,6 +440,7 @@ sandbox_http_read_whole (SandboxHttpLines   *lines,
   if ((lines->stood & (1u << NAME_TRANSFER_ENCODING)) != 0 && (has_length || lines->is_1_0))
     return sandbox_http_refuse (refusal, 400, "has a Transfer-Encoding beside a length, or in HTTP/1.0");
 
+  head->minor = lines->is_1_0 ? 0 : 1;
   head->keep_alive = !lines->close && (lines->keep_alive || !lines->is_1_0);
 
   /* Who speaks 1.0 does not know of it, and without a body there is nothing to wait for. */

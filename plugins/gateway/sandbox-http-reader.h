@@ -43,6 +43,7 @@ typedef struct
   SandboxHttpMethod  method;
   const char        *target; /* origin-form, as the guest wrote it */
   const char        *host;   /* lower case; with a port if one was written: 1…65535, without zeros in front */
+  guint              minor;  /* of HTTP/1.x: 0 or 1 */
   gboolean           keep_alive;
   gboolean           expects_continue; /* there is a body, and the guest waits before it sends it */
   SandboxHttpFraming framing;

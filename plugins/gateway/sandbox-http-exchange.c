@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-http-exchange.h"
+
+#include <string.h>
+
+/* What a guest may see of an answer beside its status, its body and the length of that. */
+static const char *const passing_headers[] = {
+  "Content-Type",
+  "Content-Range",
+  "Accept-Ranges",
+  "ETag",
+  "Last-Modified",
+  "Cache-Control",
+};
+
+/* Longer ones are left out: the head of an answer is bounded. */
+#define MAX_VALUE_BYTES 4096
+
+struct _SandboxHttpExchange
+{
+  gatomicrefcount    ref_count;
+  SandboxHttpRules  *rules; /* keeps @origin */
+  SandboxHttpOrigin *origin;
+  SoupSession       *session;
+  SoupMessage       *message;
+  GCancellable      *cancellable;
+  GInputStream      *body; /* of the answer; NULL before it, and after its end */
+
+  SandboxHttpExchangeFunc func; /* NULL: nobody waits */
+  gpointer                data;
+
+  GDestroyNotify released;
+  gpointer       released_data;
+};
+
+static SandboxHttpExchange *
+sandbox_http_exchange_ref (SandboxHttpExchange *self)
+{
+  g_atomic_ref_count_inc (&self->ref_count);
+
+  return self;
+}
+
+void
+sandbox_http_exchange_unref (SandboxHttpExchange *self)
+{
+  if (!g_atomic_ref_count_dec (&self->ref_count))
+    return;
+
+  g_clear_object (&self->body);
+  g_clear_object (&self->message);
+  g_clear_object (&self->session);
+  g_clear_object (&self->cancellable);
+  g_clear_pointer (&self->rules, sandbox_http_rules_unref);
+  self->released (self->released_data);
+  g_free (self);
+}
+
+SandboxHttpExchange *
+sandbox_http_exchange_new (SandboxHttpRules      *rules,
+                           SandboxHttpOrigin     *origin,
+                           const SandboxHttpHead *head,
+                           GDestroyNotify         released,
+                           gpointer               data)
+{
+  SandboxHttpExchange *self = g_new0 (SandboxHttpExchange, 1);
+  SoupMessageHeaders  *headers = NULL;
+
+  g_atomic_ref_count_init (&self->ref_count);
+  self->rules = sandbox_http_rules_ref (rules);
+  self->origin = origin;
+  self->session = g_object_ref (sandbox_http_origin_get_session (origin));
+  self->message = sandbox_http_origin_new_message (origin, sandbox_http_method_to_string (head->method), head->target);
+  self->cancellable = g_cancellable_new ();
+  self->released = released;
+  self->released_data = data;
+
+  headers = soup_message_get_request_headers (self->message);
+  for (guint i = 0; i < head->n_headers; i++)
+    soup_message_headers_append (headers, head->headers[i].name, head->headers[i].value);
+  sandbox_http_origin_add_headers (origin, headers);
+
+  return self;
+}
+
+const char *
+sandbox_http_exchange_get_method (SandboxHttpExchange *self)
+{
+  return soup_message_get_method (self->message);
+}
+
+const char *
+sandbox_http_exchange_get_origin (SandboxHttpExchange *self)
+{
+  return sandbox_http_origin_get_name (self->origin);
+}
+
+SandboxNetworkPolicy *
+sandbox_http_exchange_get_policy (SandboxHttpExchange *self)
+{
+  return sandbox_http_rules_get_policy (self->rules);
+}
+
+/* On a connection that was used before it might be sent a second time, when that one turns out to be closed: a body is not. */
+static void
+sandbox_http_exchange_send_once (SandboxHttpExchange *self)
+{
+  soup_message_add_flags (self->message, SOUP_MESSAGE_NEW_CONNECTION);
+}
+
+void
+sandbox_http_exchange_set_bytes (SandboxHttpExchange *self,
+                                 GBytes              *bytes)
+{
+  sandbox_http_exchange_send_once (self);
+  soup_message_set_request_body_from_bytes (self->message, NULL, bytes);
+}
+
+void
+sandbox_http_exchange_set_stream (SandboxHttpExchange   *self,
+                                  SandboxHttpBodyStream *stream,
+                                  gint64                 length)
+{
+  sandbox_http_exchange_send_once (self);
+  soup_message_set_request_body (self->message, NULL, G_INPUT_STREAM (stream), (gssize) length);
+}
+
+static void
+sandbox_http_exchange_closed_cb (GObject      *source,
+                                 GAsyncResult *result,
+                                 gpointer      user_data)
+{
+  g_input_stream_close_finish (G_INPUT_STREAM (source), result, NULL);
+  sandbox_http_exchange_unref (user_data);
+}
+
+/* With a cancelled @cancellable nothing more is read, and the connection is closed: an unread stream would read on when it is
+ * dropped, and block for it. */
+static void
+sandbox_http_exchange_close_body (SandboxHttpExchange *self,
+                                  GCancellable        *cancellable)
+{
+  g_autoptr (GInputStream) body = g_steal_pointer (&self->body);
+
+  if (body != NULL)
+    g_input_stream_close_async (body, G_PRIORITY_DEFAULT, cancellable, sandbox_http_exchange_closed_cb,
+                                sandbox_http_exchange_ref (self));
+}
+
+/* What would have to be followed, unpacked or answered by somebody who knows the host is no answer for a guest. */
+static gboolean
+sandbox_http_exchange_check (SandboxHttpExchange *self,
+                             GError             **error)
+{
+  const guint         status = soup_message_get_status (self->message);
+  SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
+  const char         *encoding = soup_message_headers_get_list (headers, "Content-Encoding");
+
+  if (status < 200 || status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED))
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with status %u, which is not passed on",
+                 sandbox_http_exchange_get_origin (self), status);
+  else if (encoding != NULL && g_ascii_strcasecmp (encoding, "identity") != 0)
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with an encoded body, which it was not asked for",
+                 sandbox_http_exchange_get_origin (self));
+  else
+    return TRUE;
+
+  return FALSE;
+}
+
+static void
+sandbox_http_exchange_sent_cb (GObject      *source,
+                               GAsyncResult *result,
+                               gpointer      user_data)
+{
+  SandboxHttpExchange *self = user_data;
+  g_autoptr (GError) error = NULL;
+
+  self->body = soup_session_send_finish (SOUP_SESSION (source), result, &error);
+  if (self->func == NULL)
+    sandbox_http_exchange_close_body (self, self->cancellable);
+  else
+    {
+      SandboxHttpExchangeFunc func = g_steal_pointer (&self->func);
+
+      if (error == NULL)
+        sandbox_http_exchange_check (self, &error);
+      func (self, error, self->data);
+    }
+  sandbox_http_exchange_unref (self);
+}
+
+void
+sandbox_http_exchange_send (SandboxHttpExchange    *self,
+                            SandboxHttpExchangeFunc func,
+                            gpointer                data)
+{
+  self->func = func;
+  self->data = data;
+  soup_session_send_async (self->session, self->message, G_PRIORITY_DEFAULT, self->cancellable, sandbox_http_exchange_sent_cb,
+                           sandbox_http_exchange_ref (self));
+}
+
+void
+sandbox_http_exchange_cancel (SandboxHttpExchange *self)
+{
+  self->func = NULL;
+  g_cancellable_cancel (self->cancellable);
+  sandbox_http_exchange_close_body (self, self->cancellable);
+}
+
+guint
+sandbox_http_exchange_get_status (SandboxHttpExchange *self)
+{
+  return soup_message_get_status (self->message);
+}
+
+gint64
+sandbox_http_exchange_get_length (SandboxHttpExchange *self)
+{
+  SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
+
+  return soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CONTENT_LENGTH ? soup_message_headers_get_content_length (headers) : -1;
+}
+
+static gboolean
+value_is_harmless (const char *value)
+{
+  gsize length = 0;
+
+  for (; value[length] != '\0'; length++)
+    {
+      if (value[length] < ' ' || value[length] > '~')
+        return FALSE;
+    }
+
+  return length > 0 && length <= MAX_VALUE_BYTES;
+}
+
+void
+sandbox_http_exchange_append_headers (SandboxHttpExchange *self,
+                                      GString             *lines)
+{
+  SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
+
+  for (guint i = 0; i < G_N_ELEMENTS (passing_headers); i++)
+    {
+      const char *value = soup_message_headers_get_list (headers, passing_headers[i]);
+
+      if (value != NULL && value_is_harmless (value))
+        g_string_append_printf (lines, "%s: %s\r\n", passing_headers[i], value);
+    }
+}
+
+GPollableInputStream *
+sandbox_http_exchange_get_body (SandboxHttpExchange *self)
+{
+  return G_POLLABLE_INPUT_STREAM (self->body);
+}
+
+void
+sandbox_http_exchange_finish (SandboxHttpExchange *self)
+{
+  sandbox_http_exchange_close_body (self, NULL);
+}
