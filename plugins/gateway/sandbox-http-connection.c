@@ -332,11 +332,9 @@ sandbox_http_connection_say (SandboxHttpConnection *self,
 {
   g_autofree char *answer = NULL;
 
-  answer = g_strdup_printf ("HTTP/1.1 %u %s\r\nContent-Type: text/plain\r\nContent-Length: %" G_GSIZE_FORMAT "\r\nConnection: close\r\n\r\n%s\n",
-                            status, soup_status_get_phrase (status), strlen (text) + 1, self->is_bodiless ? "" : text);
+  answer = g_strdup_printf ("HTTP/1.1 %u %s\r\nContent-Type: text/plain\r\nContent-Length: %" G_GSIZE_FORMAT "\r\nConnection: close\r\n\r\n%s",
+                            status, soup_status_get_phrase (status), strlen (text), self->is_bodiless ? "" : text);
   self->status = status;
-  if (self->is_bodiless)
-    answer[strlen (answer) - 1] = '\0';
   sandbox_http_connection_drop_exchange (self);
   self->state = STATE_TEXT;
   self->output_from = self->output_size = 0;

@@ -17,6 +17,8 @@ static const char *const passing_headers[] = {
 /* Longer ones are left out: the head of an answer is bounded. */
 #define MAX_VALUE_BYTES 4096
 
+#define MAX_INFORMED 16
+
 struct _SandboxHttpExchange
 {
   gatomicrefcount    ref_count;
@@ -25,6 +27,7 @@ struct _SandboxHttpExchange
   SoupSession       *session;
   SoupMessage       *message;
   GCancellable      *cancellable;
+  guint              n_informed;
   GInputStream      *body; /* of the answer; NULL before it, and after its end */
 
   SandboxHttpExchangeFunc func; /* NULL: nobody waits */
@@ -49,6 +52,7 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
     return;
 
   g_clear_object (&self->body);
+  g_signal_handlers_disconnect_by_data (self->message, self);
   g_clear_object (&self->message);
   g_clear_object (&self->session);
   g_clear_object (&self->cancellable);
@@ -169,6 +173,33 @@ sandbox_http_exchange_check (SandboxHttpExchange *self,
   return FALSE;
 }
 
+/* Tells whoever waits, once. */
+static void
+sandbox_http_exchange_tell (SandboxHttpExchange *self,
+                            const GError        *error)
+{
+  SandboxHttpExchangeFunc func = g_steal_pointer (&self->func);
+
+  func (self, error, self->data);
+}
+
+/* Words before the answer, which is all that a guest hears of. One that would make something else of the connection is no answer,
+ * and they have to end. */
+static void
+sandbox_http_exchange_informed_cb (SoupMessage *message,
+                                   gpointer     user_data)
+{
+  SandboxHttpExchange *self = user_data;
+  g_autoptr (GError) error = NULL;
+
+  if (self->func == NULL || (soup_message_get_status (message) != SOUP_STATUS_SWITCHING_PROTOCOLS && ++self->n_informed <= MAX_INFORMED))
+    return;
+
+  g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s says %u instead of an answer", sandbox_http_exchange_get_origin (self),
+               soup_message_get_status (message));
+  sandbox_http_exchange_tell (self, error);
+}
+
 static void
 sandbox_http_exchange_sent_cb (GObject      *source,
                                GAsyncResult *result,
@@ -182,11 +213,9 @@ sandbox_http_exchange_sent_cb (GObject      *source,
     sandbox_http_exchange_close_body (self, self->cancellable);
   else
     {
-      SandboxHttpExchangeFunc func = g_steal_pointer (&self->func);
-
       if (error == NULL)
         sandbox_http_exchange_check (self, &error);
-      func (self, error, self->data);
+      sandbox_http_exchange_tell (self, error);
     }
   sandbox_http_exchange_unref (self);
 }
@@ -198,6 +227,7 @@ sandbox_http_exchange_send (SandboxHttpExchange    *self,
 {
   self->func = func;
   self->data = data;
+  g_signal_connect (self->message, "got-informational", G_CALLBACK (sandbox_http_exchange_informed_cb), self);
   soup_session_send_async (self->session, self->message, G_PRIORITY_DEFAULT, self->cancellable, sandbox_http_exchange_sent_cb,
                            sandbox_http_exchange_ref (self));
 }
