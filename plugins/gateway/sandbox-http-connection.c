@@ -65,6 +65,7 @@ struct _SandboxHttpConnection
   GSource            *hangup;
   GSource            *upstream;
   GSource            *deadline;
+  gint64              ends; /* monotonic */
 
   char    *input; /* NULL when empty */
   gsize    input_size;
@@ -246,13 +247,17 @@ sandbox_http_connection_watch (SandboxHttpConnection *self)
     clear_source (&self->hangup);
 }
 
+/* A timer that goes off too early is set anew then: that costs less than setting it with each request, which is most often later. */
 static void
 sandbox_http_connection_set_deadline (SandboxHttpConnection *self,
                                       gint64                 us)
 {
+  self->ends = g_get_monotonic_time () + us;
   if (self->deadline == NULL)
-    self->deadline = sandbox_http_connection_attach (self, g_timeout_source_new (0), sandbox_http_connection_deadline_cb);
-  g_source_set_ready_time (self->deadline, g_get_monotonic_time () + us);
+    self->deadline = sandbox_http_connection_attach (self, g_timeout_source_new (G_MAXUINT), sandbox_http_connection_deadline_cb);
+  else if (g_source_get_ready_time (self->deadline) <= self->ends)
+    return;
+  g_source_set_ready_time (self->deadline, self->ends);
 }
 
 /* ---- Writing ---- */
@@ -912,7 +917,13 @@ sandbox_http_connection_deadline_cb (gpointer user_data)
   SandboxHttpConnection *self = user_data;
   g_autoptr (GError) error = NULL;
 
-  g_source_set_ready_time (self->deadline, -1);
+  if (g_get_monotonic_time () < self->ends)
+    {
+      g_source_set_ready_time (self->deadline, self->ends);
+      return G_SOURCE_CONTINUE;
+    }
+
+  clear_source (&self->deadline);
   switch (self->state)
     {
     case STATE_BODY:
@@ -938,7 +949,7 @@ sandbox_http_connection_deadline_cb (gpointer user_data)
       break;
     }
 
-  return self->state != STATE_CLOSED;
+  return G_SOURCE_REMOVE;
 }
 
 SandboxHttpConnection *

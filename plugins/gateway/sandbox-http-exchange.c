@@ -292,5 +292,9 @@ sandbox_http_exchange_get_body (SandboxHttpExchange *self)
 void
 sandbox_http_exchange_finish (SandboxHttpExchange *self)
 {
+  char none = 0;
+
+  /* Only who reads the end itself leaves the connection as it may be used again. */
+  g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), &none, sizeof none, NULL, NULL);
   sandbox_http_exchange_close_body (self, NULL);
 }
