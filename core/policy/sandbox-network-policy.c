@@ -394,8 +394,8 @@ sandbox_network_policy_new_deny_all (void)
  * included, and no header is added.
  *
  * That is more than the internet. A command reaches every service that listens on the host's loopback or in the
- * host's networks, and the abstract Unix sockets of the host, where a desktop or a message bus may listen;
- * it is to them a program of the user that it runs as.
+ * host's networks and, where the kernel's Landlock cannot keep it from them, the abstract Unix sockets of the host, where a
+ * desktop or a message bus may listen; it is to them a program of the user that it runs as.
  *
  * Returns: (transfer full): the policy
  *
