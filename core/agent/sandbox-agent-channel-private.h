@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sandbox-agent-channel.h"
+#include "sandbox-agent-doors-private.h"
 
 G_BEGIN_DECLS
 
@@ -16,6 +17,14 @@ SandboxAgentGroup *sandbox_agent_channel_get_group (SandboxAgentChannel *self);
 
 /* Whether the other end makes slots, and is no slot itself. */
 gboolean sandbox_agent_channel_has_slots (SandboxAgentChannel *self);
+
+/* How many doors it has inside. */
+guint sandbox_agent_channel_get_n_doors (SandboxAgentChannel *self);
+
+/* To whom the other end's doors are given; NULL: to nobody. Once, before anything is heard from there. */
+void               sandbox_agent_channel_set_doors (SandboxAgentChannel *self,
+                                                    SandboxAgentDoors   *doors);
+SandboxAgentDoors *sandbox_agent_channel_get_doors (SandboxAgentChannel *self);
 
 /* Once the other end has read what it is to prepare: keeps what it has not read short, so that it is asked for some slots at
  * a time. */

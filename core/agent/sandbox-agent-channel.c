@@ -8,6 +8,7 @@
 #include "sandbox-error-private.h"
 #include "sandbox-fd-private.h"
 #include "sandbox-fork-private.h"
+#include "sandbox-gateway.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
 
@@ -61,6 +62,7 @@ struct _SandboxAgentChannel
   siginfo_t                launcher_end;
   GArray                  *memories; /* of SandboxAgentChannelMemory */
   SandboxAgentChannel     *sandbox;  /* of a slot: the channel of the sandbox that it is in */
+  SandboxAgentDoors       *doors;    /* nullable */
 };
 
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MOUNTS == SANDBOX_AGENT_N_MOUNTS_MAX);
@@ -68,6 +70,8 @@ G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_MEMORIES == SANDBOX_AGENT_N_MEMORIES_
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES == SANDBOX_AGENT_N_RULES_MAX);
 G_STATIC_ASSERT (SANDBOX_AGENT_CHANNEL_MAX_RULES_SIZE == SANDBOX_AGENT_RULES_SIZE_MAX);
 /* One spelling on both sides */
+G_STATIC_ASSERT (__builtin_strcmp (SANDBOX_GATEWAY_PATH, SANDBOX_AGENT_DOOR) == 0);
+G_STATIC_ASSERT (SANDBOX_GATEWAY_PORT == SANDBOX_AGENT_DOOR_PORT);
 G_STATIC_ASSERT (__builtin_strcmp (SANDBOX_AGENT_CHANNEL_OVERLAY_LOWER, SANDBOX_AGENT_OVERLAY_LOWER) == 0);
 G_STATIC_ASSERT (__builtin_strcmp (SANDBOX_AGENT_CHANNEL_OVERLAY_BASE, SANDBOX_AGENT_OVERLAY_BASE) == 0);
 G_STATIC_ASSERT (SANDBOX_AGENT_ACCESS_LIST == (int) SANDBOX_AGENT_RULE_LIST);
@@ -222,6 +226,7 @@ sandbox_agent_channel_finalize (GObject *object)
   sandbox_fork_close (&self->launcher_fd);
   g_clear_object (&self->group);
   g_clear_object (&self->sandbox);
+  g_clear_pointer (&self->doors, sandbox_agent_doors_unref);
 
   G_OBJECT_CLASS (sandbox_agent_channel_parent_class)->finalize (object);
 }
@@ -604,6 +609,28 @@ sandbox_agent_channel_has_slots (SandboxAgentChannel *self)
   return (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0;
 }
 
+guint
+sandbox_agent_channel_get_n_doors (SandboxAgentChannel *self)
+{
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_DOOR) == 0)
+    return 0;
+
+  return (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR) != 0 ? 2 : 1;
+}
+
+void
+sandbox_agent_channel_set_doors (SandboxAgentChannel *self,
+                                 SandboxAgentDoors   *doors)
+{
+  self->doors = sandbox_agent_doors_ref (doors);
+}
+
+SandboxAgentDoors *
+sandbox_agent_channel_get_doors (SandboxAgentChannel *self)
+{
+  return self->doors;
+}
+
 void
 sandbox_agent_channel_limit_unread (SandboxAgentChannel *self)
 {
@@ -692,6 +719,10 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_LATE_FILTER;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHARED) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SHARED;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_DOOR) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_DOOR;
+  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR) != 0)
+    packet.setup.flags |= SANDBOX_AGENT_SETUP_LOOPBACK_DOOR;
   packet.setup.workspace = self->workspace_target;
   packet.setup.workspace_device = self->workspace_device;
   packet.setup.workspace_inode = self->workspace_inode;

@@ -26,6 +26,10 @@ G_BEGIN_DECLS
  * @SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS: the agent runs any number of commands, each in a slot: in namespaces of its own, used once
  * @SANDBOX_AGENT_CHANNEL_FLAGS_SHARED: the slots share `/tmp`, `/dev/shm`, terminals and System V IPC of the sandbox; only with
  *   %SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_DOOR: the sandbox has a door to the gateway at %SANDBOX_GATEWAY_PATH; there has to be a directory for
+ *   it that is empty. No command runs without it, and [class@Sandbox.AgentDriver] gives it to the gateway
+ * @SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR: another one at %SANDBOX_GATEWAY_PORT of a loopback that is the sandbox's own; only with
+ *   %SANDBOX_AGENT_CHANNEL_FLAGS_DOOR
  *
  * What an agent prepares before it starts a command.
  *
@@ -42,6 +46,8 @@ typedef enum /*< flags >*/
   SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES = 1 << 5,
   SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS = 1 << 6,
   SANDBOX_AGENT_CHANNEL_FLAGS_SHARED = 1 << 7,
+  SANDBOX_AGENT_CHANNEL_FLAGS_DOOR = 1 << 8,
+  SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR = 1 << 9,
 } SandboxAgentChannelFlags;
 
 /**

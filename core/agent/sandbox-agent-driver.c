@@ -3,6 +3,7 @@
 #include "sandbox-agent-driver.h"
 
 #include "sandbox-agent-channel-private.h"
+#include "sandbox-agent-doors-private.h"
 #include "sandbox-agent-nest-private.h"
 #include "sandbox-agent-process-private.h"
 #include "sandbox-control-group-private.h"
@@ -40,6 +41,7 @@ typedef struct
   guint                idle_ms;
   SandboxIsolation     isolation;
   SandboxAgentNest    *nest; /* NULL unless nested */
+  SandboxAgentDoors   *doors;
   guint                generation;
 
   GMutex     lock; /* guards what follows */
@@ -150,6 +152,19 @@ sandbox_agent_driver_add_live (SandboxAgentDriver  *self,
   g_mutex_unlock (&priv->lock);
 
   return !closed;
+}
+
+static gboolean
+sandbox_agent_driver_is_closed (SandboxAgentDriver *self)
+{
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+  gboolean                   closed = FALSE;
+
+  g_mutex_lock (&priv->lock);
+  closed = priv->closed;
+  g_mutex_unlock (&priv->lock);
+
+  return closed;
 }
 
 /* Answers a start that comes to nothing. */
@@ -334,7 +349,8 @@ sandbox_agent_driver_channel_opened (gpointer      user_data,
                                      gpointer      answer,
                                      const GError *error)
 {
-  SandboxAgentStart *start = user_data;
+  SandboxAgentStart         *start = user_data;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (start->driver);
 
   if (error != NULL)
     {
@@ -346,6 +362,7 @@ sandbox_agent_driver_channel_opened (gpointer      user_data,
     }
 
   start->channel = g_object_ref (answer);
+  sandbox_agent_channel_set_doors (start->channel, priv->doors);
   /* Limits that nobody holds are not passed over. */
   if (sandbox_control_group_find_limit (sandbox_command_get_limits (start->command)) != NULL &&
       sandbox_agent_channel_get_group (start->channel) == NULL)
@@ -530,12 +547,55 @@ sandbox_agent_driver_spawn (SandboxDriver  *driver,
   return TRUE;
 }
 
+/* On its way to the worker, where doors come and go. */
+typedef struct
+{
+  SandboxAgentDriver *driver;
+  SandboxGateway     *gateway;
+  SandboxRequest     *request;
+} SandboxAgentDriverGateway;
+
+static gboolean
+sandbox_agent_driver_set_gateway_cb (gpointer user_data)
+{
+  g_autofree SandboxAgentDriverGateway *set = user_data;
+  g_autoptr (SandboxAgentDriver) self = set->driver;
+  g_autoptr (SandboxGateway) gateway = set->gateway;
+  g_autoptr (SandboxRequest) request = set->request;
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
+
+  if (!sandbox_agent_driver_is_closed (self))
+    sandbox_agent_doors_set_gateway (priv->doors, gateway);
+  sandbox_request_return_done (request);
+
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+sandbox_agent_driver_set_gateway (SandboxDriver  *driver,
+                                  SandboxGateway *gateway,
+                                  SandboxRequest *request,
+                                  GError        **error)
+{
+  SandboxAgentDriverGateway *set = g_new (SandboxAgentDriverGateway, 1);
+
+  set->driver = g_object_ref (SANDBOX_AGENT_DRIVER (driver));
+  set->gateway = g_object_ref (gateway);
+  set->request = g_object_ref (request);
+  sandbox_worker_invoke (sandbox_agent_driver_set_gateway_cb, set, NULL);
+
+  return TRUE;
+}
+
+/* A gateway is called no more once this is answered, whatever is still ending. */
 static void
 sandbox_agent_driver_closed (SandboxAgentDriver *self,
                              gpointer            data)
 {
+  SandboxAgentDriverPrivate *priv = sandbox_agent_driver_get_instance_private (self);
   g_autoptr (SandboxRequest) request = data;
 
+  sandbox_agent_doors_set_gateway (priv->doors, NULL);
   sandbox_request_return_done (request);
 }
 
@@ -572,6 +632,7 @@ sandbox_agent_driver_iface_init (SandboxDriverInterface *iface)
   iface->thread_safe = TRUE;
   iface->spawn = sandbox_agent_driver_spawn;
   iface->close = sandbox_agent_driver_close;
+  iface->set_gateway = sandbox_agent_driver_set_gateway;
 }
 
 static gboolean
@@ -681,7 +742,7 @@ sandbox_agent_driver_constructed (GObject *object)
   if (priv->limits == NULL)
     priv->limits = sandbox_limits_new ();
   if (priv->nested)
-    priv->nest = sandbox_agent_nest_new (SANDBOX_AGENT_DRIVER (object),
+    priv->nest = sandbox_agent_nest_new (SANDBOX_AGENT_DRIVER (object), priv->doors,
                                          &(SandboxAgentSlotsManner){
                                              .n_armed = priv->armed_slots,
                                              .idle_ms = priv->idle_ms,
@@ -716,6 +777,7 @@ sandbox_agent_driver_finalize (GObject *object)
   if (priv->nest != NULL && !sandbox_fork_is_past (priv->generation))
     sandbox_worker_invoke (sandbox_agent_driver_close_nest_cb, g_steal_pointer (&priv->nest), NULL);
 
+  g_clear_pointer (&priv->doors, sandbox_agent_doors_unref);
   g_clear_pointer (&priv->environment, g_strfreev);
   g_clear_pointer (&priv->live, g_ptr_array_unref);
   g_clear_object (&priv->limits);
@@ -833,6 +895,7 @@ sandbox_agent_driver_init (SandboxAgentDriver *self)
 
   g_mutex_init (&priv->lock);
   priv->generation = sandbox_fork_get_generation ();
+  priv->doors = sandbox_agent_doors_new ();
   priv->live = g_ptr_array_new_with_free_func (sandbox_agent_driver_free_weak);
 }
 

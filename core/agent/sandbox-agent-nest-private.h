@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "sandbox-agent-doors-private.h"
 #include "sandbox-agent-driver.h"
 #include "sandbox-agent-slots-private.h"
 
@@ -16,8 +17,9 @@ typedef void (*SandboxAgentNestFunc) (gpointer             user_data,
                                       SandboxAgentChannel *slot,
                                       const GError        *error);
 
-/* @driver opens the channels, and is not kept alive. */
+/* @driver opens the channels, and is not kept alive; @doors get what the sandboxes have of these. */
 SandboxAgentNest *sandbox_agent_nest_new (SandboxAgentDriver            *driver,
+                                          SandboxAgentDoors             *doors,
                                           const SandboxAgentSlotsManner *manner);
 void              sandbox_agent_nest_unref (SandboxAgentNest *self);
 

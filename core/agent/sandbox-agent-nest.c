@@ -18,6 +18,7 @@ struct _SandboxAgentNest
   gatomicrefcount ref_count;
 
   GWeakRef                driver;
+  SandboxAgentDoors      *doors;
   SandboxAgentSlotsManner manner;
   gboolean                closed;
   SandboxAgentSlots      *slots;    /* until it is over; else NULL */
@@ -54,12 +55,14 @@ static void sandbox_agent_nest_open (SandboxAgentNest *self);
 
 SandboxAgentNest *
 sandbox_agent_nest_new (SandboxAgentDriver            *driver,
+                        SandboxAgentDoors             *doors,
                         const SandboxAgentSlotsManner *manner)
 {
   SandboxAgentNest *self = g_new0 (SandboxAgentNest, 1);
 
   g_atomic_ref_count_init (&self->ref_count);
   g_weak_ref_init (&self->driver, driver);
+  self->doors = sandbox_agent_doors_ref (doors);
   self->manner = *manner;
   g_queue_init (&self->waiting);
   g_queue_init (&self->endings);
@@ -82,6 +85,7 @@ sandbox_agent_nest_unref (SandboxAgentNest *self)
     return;
 
   g_weak_ref_clear (&self->driver);
+  sandbox_agent_doors_unref (self->doors);
   g_free (self);
 }
 
@@ -270,6 +274,7 @@ sandbox_agent_nest_opened_cb (gpointer user_data)
       return G_SOURCE_REMOVE;
     }
 
+  sandbox_agent_channel_set_doors (opening->channel, self->doors);
   self->slots = sandbox_agent_slots_new (opening->channel, &self->manner, sandbox_agent_nest_slots_changed,
                                          sandbox_agent_nest_ref (self), sandbox_agent_nest_unref_cb);
 

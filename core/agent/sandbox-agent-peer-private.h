@@ -15,7 +15,7 @@ typedef struct
 {
   gboolean needs_launcher_end; /* it is not over before its launcher has ended */
 
-  /* A packet, but for HELLO; FALSE: nothing more is expected. */
+  /* A packet, but for HELLO and LISTEN; FALSE: nothing more is expected. */
   gboolean (*heard) (gpointer            user,
                      SandboxAgentPacket *packet);
 

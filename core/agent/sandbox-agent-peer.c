@@ -55,7 +55,9 @@ struct _SandboxAgentPeer
   gboolean              has_hung_up; /* what end_watch was for */
   gboolean              is_sent;     /* what it may have read */
   gboolean              left_unread;
-  gboolean              lost_init;   /* it said HELLO, and there was no descriptor left for the pidfd */
+  gboolean              lost_init;  /* it said HELLO, and there was no descriptor left for the pidfd */
+  gboolean              lost_doors; /* the same of these */
+  gboolean              has_doors;
   gboolean              in_outer;    /* then what it may have read ends with what it is in, for which there is a pidfd */
   gboolean              is_followed; /* beyond its being over */
   int                   spare_fd;    /* makes room for the next one */
@@ -169,6 +171,8 @@ sandbox_agent_peer_over (SandboxAgentPeer *self)
   if (!self->is_followed)
     sandbox_agent_peer_clear_source (&self->init_watch);
   sandbox_agent_peer_clear_source (&self->limit);
+  if (self->has_doors)
+    sandbox_agent_doors_remove (sandbox_agent_channel_get_doors (self->channel), self);
   self->funcs->over (self->user);
 }
 
@@ -279,17 +283,54 @@ sandbox_agent_peer_take_hello (SandboxAgentPeer   *self,
     sandbox_agent_peer_kill (self);
 }
 
+static void
+sandbox_agent_peer_fail_doors (SandboxAgentPeer *self)
+{
+  sandbox_agent_peer_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
+                                              "The sandbox could not be built (step: %s): the agent did not hand out what it was asked for",
+                                              sandbox_agent_step_to_string (SANDBOX_AGENT_STEP_DOOR)));
+}
+
+/* Not from an agent whose command may have run already. FALSE when nothing more is expected. */
+static gboolean
+sandbox_agent_peer_take_doors (SandboxAgentPeer   *self,
+                               SandboxAgentPacket *packet)
+{
+  SandboxAgentDoors *doors = sandbox_agent_channel_get_doors (self->channel);
+
+  if (self->phase >= PHASE_ENDING)
+    return TRUE;
+
+  if (self->phase == PHASE_BUILDING && sandbox_agent_peer_said_hello (self) && doors != NULL && !self->has_doors)
+    {
+      /* also if only some of them are: what has been added is removed at the end */
+      self->has_doors = TRUE;
+      if (sandbox_agent_doors_add (doors, self, packet, sandbox_agent_channel_get_n_doors (self->channel)))
+        return TRUE;
+    }
+  sandbox_agent_peer_fail_doors (self);
+  sandbox_agent_peer_kill (self);
+
+  return FALSE;
+}
+
 /* FALSE when nothing more is expected. */
 static gboolean
 sandbox_agent_peer_take_packet (SandboxAgentPeer   *self,
                                 SandboxAgentPacket *packet)
 {
-  if (packet->type != SANDBOX_AGENT_HELLO)
-    return self->funcs->heard (self->user, packet);
+  switch ((guint) packet->type)
+    {
+    case SANDBOX_AGENT_HELLO:
+      sandbox_agent_peer_take_hello (self, packet);
+      return TRUE;
 
-  sandbox_agent_peer_take_hello (self, packet);
+    case SANDBOX_AGENT_LISTEN:
+      return sandbox_agent_peer_take_doors (self, packet);
 
-  return TRUE;
+    default:
+      return self->funcs->heard (self->user, packet);
+    }
 }
 
 /* What nobody understands ends the conversation, and what is at the other end. */
@@ -299,6 +340,8 @@ sandbox_agent_peer_take_rejected (SandboxAgentPeer   *self,
 {
   if (packet->lost_fds && self->init_fd < 0)
     self->lost_init = TRUE;
+  else if (packet->lost_fds)
+    self->lost_doors = TRUE;
 
   if (!sandbox_agent_peer_may_have_read (self))
     /* Before the end that we give it is taken for the reason. */
@@ -554,6 +597,8 @@ sandbox_agent_peer_take_spare (SandboxAgentPeer *self,
 gboolean
 sandbox_agent_peer_set_ready (SandboxAgentPeer *self)
 {
+  if (sandbox_agent_channel_get_n_doors (self->channel) > 0 && !self->has_doors && !self->lost_doors)
+    sandbox_agent_peer_fail_doors (self);
   /* Without a HELLO before it there would be no proof of the end. */
   if (self->phase != PHASE_BUILDING || !sandbox_agent_peer_said_hello (self))
     {

@@ -248,7 +248,8 @@ read_setup (Reader            *reader,
 {
   const uint32_t known = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_HOLD_LOCK | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS |
                          SANDBOX_AGENT_SETUP_NO_PROC | SANDBOX_AGENT_SETUP_SHUT_PROC | SANDBOX_AGENT_SETUP_BOUND_NAMES |
-                         SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED | SANDBOX_AGENT_SETUP_LATE_FILTER;
+                         SANDBOX_AGENT_SETUP_SLOTS | SANDBOX_AGENT_SETUP_SHARED | SANDBOX_AGENT_SETUP_LATE_FILTER |
+                         SANDBOX_AGENT_SETUP_DOOR | SANDBOX_AGENT_SETUP_LOOPBACK_DOOR;
   const uint32_t of_slots = SANDBOX_AGENT_SETUP_SHARED | SANDBOX_AGENT_SETUP_LATE_FILTER;
   bool           slots, shared;
 
@@ -267,6 +268,8 @@ read_setup (Reader            *reader,
   slots = (setup->flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
   shared = (setup->flags & SANDBOX_AGENT_SETUP_SHARED) != 0;
   if ((!slots && (setup->flags & of_slots) != 0) || setup->n_memories > (slots && !shared ? SANDBOX_AGENT_N_MEMORIES_MAX : 0))
+    return false;
+  if ((setup->flags & SANDBOX_AGENT_SETUP_LOOPBACK_DOOR) != 0 && (setup->flags & SANDBOX_AGENT_SETUP_DOOR) == 0)
     return false;
   *n_fds = (setup->flags & SANDBOX_AGENT_SETUP_HOLD_LOCK) != 0;
   if (!read_mounts (reader, setup, n_fds) || !read_rules (reader, setup) || !read_memories (reader, setup))
@@ -363,7 +366,7 @@ sandbox_agent_encode (const SandboxAgentPacket *packet,
 {
   bool from_agent = packet->type == SANDBOX_AGENT_HELLO || packet->type == SANDBOX_AGENT_STARTED ||
                     packet->type == SANDBOX_AGENT_FAILED || packet->type == SANDBOX_AGENT_EXITED ||
-                    packet->type == SANDBOX_AGENT_READY;
+                    packet->type == SANDBOX_AGENT_LISTEN || packet->type == SANDBOX_AGENT_READY;
   Writer             writer = { buffer, size, false };
   Writer             header = { buffer, HEADER_SIZE, size < HEADER_SIZE };
   SandboxAgentPacket proof;
@@ -402,6 +405,7 @@ sandbox_agent_encode (const SandboxAgentPacket *packet,
     case SANDBOX_AGENT_HELLO:
     case SANDBOX_AGENT_STARTED:
     case SANDBOX_AGENT_BYE:
+    case SANDBOX_AGENT_LISTEN:
     case SANDBOX_AGENT_READY:
     case SANDBOX_AGENT_ARM:
       break;
@@ -477,6 +481,11 @@ sandbox_agent_decode (SandboxAgentOrigin  origin,
 
     case SANDBOX_AGENT_BYE:
       good = true;
+      break;
+
+    case SANDBOX_AGENT_LISTEN:
+      good = !from_host && n_fds >= 1 && n_fds <= SANDBOX_AGENT_N_DOORS_MAX;
+      n_fds_expected = n_fds;
       break;
 
     case SANDBOX_AGENT_READY:
@@ -692,6 +701,7 @@ sandbox_agent_step_to_string (uint32_t step)
     [SANDBOX_AGENT_STEP_LANDLOCK] = "rules of Landlock",
     [SANDBOX_AGENT_STEP_CONTROL_GROUP] = "control group",
     [SANDBOX_AGENT_STEP_SLOT] = "place for a command",
+    [SANDBOX_AGENT_STEP_DOOR] = "door to the gateway",
   };
 
   return step <= SANDBOX_AGENT_STEP_LAST && names[step] != NULL ? names[step] : "unknown step";

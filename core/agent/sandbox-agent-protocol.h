@@ -8,7 +8,7 @@
  * The order of a conversation with a sandbox for one command:
  *
  *   host -> agent   SETUP  EXEC  SIGNAL*  BYE?        SETUP and EXEC may be sent at once, before HELLO
- *   agent -> host   HELLO  (FAILED | STARTED  EXITED)  BYE?
+ *   agent -> host   HELLO  (FAILED | LISTEN?  STARTED  EXITED)  BYE?
  *
  * The agent ends after FAILED, EXITED and BYE, at the end of the socket, and at any packet that is malformed or out of
  * order; with it ends the whole sandbox, because it is process 1 there. "All dead" is what the pidfd in HELLO tells, or
@@ -17,12 +17,15 @@
  * With a sandbox for many commands, SLOTS in SETUP:
  *
  *   host -> agent   SETUP  ARM*  BYE?                 ARM may be sent at once
- *   agent -> host   HELLO  (FAILED | READY)  BYE?
+ *   agent -> host   HELLO  (FAILED | LISTEN?  READY)  BYE?
  *
  * Each ARM brings a socket. Over it a slot, a namespace of processes for one command, holds the conversation of a sandbox
  * for one command whose SETUP is done: HELLO, which says that it is armed, EXEC, and so on. After an EXITED that says ALONE a
  * slot ends when it is killed, or at the end of its socket. What is wrong there ends the slot, and what ends this agent ends
  * all slots.
+ *
+ * With DOOR in SETUP the agent says LISTEN, once, before any guest code runs. What it hands out are sockets that listen inside
+ * the sandbox; it keeps neither of them.
  *
  * In launch mode the only packet is a FAILED before bwrap runs.
  */
@@ -47,9 +50,14 @@
 #define SANDBOX_AGENT_INSTRUCTION_SIZE 8 /* sizeof (struct sock_filter) */
 #define SANDBOX_AGENT_N_FDS_MAX 16
 #define SANDBOX_AGENT_N_MEMORIES_MAX 4
+#define SANDBOX_AGENT_N_DOORS_MAX 2
 /* Where bwrap has put the two layers of an overlay when the host cannot give descriptors of them. */
 #define SANDBOX_AGENT_OVERLAY_LOWER "/run/sandbox-lower"
 #define SANDBOX_AGENT_OVERLAY_BASE "/run/sandbox-base"
+/* Where the doors are. The directory is there already, and empty; the agent covers it by one that nobody can change. */
+#define SANDBOX_AGENT_DOOR_DIRECTORY "/run/sandbox-glib"
+#define SANDBOX_AGENT_DOOR SANDBOX_AGENT_DOOR_DIRECTORY "/gateway.sock"
+#define SANDBOX_AGENT_DOOR_PORT 3128 /* of 127.0.0.1 */
 
 /* Numbers from 0x100 on are reserved for the frames of a byte stream (no descriptors there). */
 typedef enum
@@ -62,7 +70,8 @@ typedef enum
   SANDBOX_AGENT_EXITED = 6,  /* agent -> host; the command's first process ended, the rest is being killed */
   SANDBOX_AGENT_SIGNAL = 7,  /* host -> agent; only after STARTED */
   SANDBOX_AGENT_BYE = 8,     /* host -> agent: end the sandbox now; agent -> host: done so */
-  /* Reserved: 9 LISTEN and 10 CONNECT, sockets made inside and handed out. */
+  SANDBOX_AGENT_LISTEN = 9,  /* agent -> host, after a SETUP with DOOR; 1 descriptor: the door, with LOOPBACK_DOOR another one: that */
+  /* Reserved: 10 CONNECT, a socket made inside and handed out. */
   SANDBOX_AGENT_READY = 11, /* agent -> host, after a SETUP with SLOTS; 1 descriptor: the workspace as the guest sees it, O_PATH */
   SANDBOX_AGENT_ARM = 12,   /* host -> agent, only after a SETUP with SLOTS; 1 descriptor: the slot's end of a SOCK_SEQPACKET pair */
 } SandboxAgentType;
@@ -105,7 +114,9 @@ typedef enum
   SANDBOX_AGENT_STEP_CONTROL_GROUP = 21, /* it cannot be entered */
   /* ARM, on the slot's socket */
   SANDBOX_AGENT_STEP_SLOT = 22, /* its namespaces, its process 1 */
-  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_SLOT,
+  /* SETUP */
+  SANDBOX_AGENT_STEP_DOOR = 23, /* detail: 0 the Unix socket, 1 the port */
+  SANDBOX_AGENT_STEP_LAST = SANDBOX_AGENT_STEP_DOOR,
 } SandboxAgentStep;
 
 typedef enum
@@ -130,6 +141,8 @@ typedef enum
   SANDBOX_AGENT_SETUP_SLOTS = 1 << 6,          /* many commands, each in a slot that ARM makes; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_SHARED = 1 << 7,         /* only with SLOTS: they have /tmp, /dev/shm, terminals and System V objects in common */
   SANDBOX_AGENT_SETUP_LATE_FILTER = 1 << 8,    /* only with SLOTS: the filter refuses a change of limits, so each command puts it on itself */
+  SANDBOX_AGENT_SETUP_DOOR = 1 << 9,           /* a Unix socket at AGENT_DOOR; needs CAP_SYS_ADMIN */
+  SANDBOX_AGENT_SETUP_LOOPBACK_DOOR = 1 << 10, /* only with DOOR: AGENT_DOOR_PORT as well, in a network of the sandbox's own */
 } SandboxAgentSetupFlags;
 
 typedef enum
@@ -231,7 +244,7 @@ typedef struct
   uint32_t signum; /* 1 to 64; goes to the process group of the command's first process */
 } SandboxAgentSignal;
 
-/* A decoded packet; its pointers lead into the bytes it was decoded from. HELLO, STARTED, BYE, READY and ARM have no body. */
+/* A decoded packet; its pointers lead into the bytes it was decoded from. HELLO, STARTED, BYE, LISTEN, READY and ARM have no body. */
 typedef struct
 {
   SandboxAgentType type;

@@ -17,6 +17,7 @@
 #include "sandbox-agent-driver.h"
 #include "sandbox-agent-protocol.h"
 #include "sandbox-command-private.h"
+#include "sandbox-gateway.h"
 #include "sandbox-process-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-worker.h"
@@ -26,14 +27,107 @@
 /* More than a sandbox is asked for at once */
 #define N_STARTS 64
 
+/* ---- A gateway that only tells what it was given ---- */
+
+typedef struct _FakeGateway
+{
+  GObject parent_instance;
+
+  GMutex     lock;
+  GPtrArray *doors;
+  guint      n_removed;
+} FakeGateway;
+
+typedef struct
+{
+  GObjectClass parent_class;
+} FakeGatewayClass;
+
+static void fake_gateway_iface_init (SandboxGatewayInterface *iface);
+
+GType fake_gateway_get_type (void);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (FakeGateway, g_object_unref)
+/* clang-format off */
+G_DEFINE_TYPE_WITH_CODE (FakeGateway, fake_gateway, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (SANDBOX_TYPE_GATEWAY, fake_gateway_iface_init))
+/* clang-format on */
+
+static void
+fake_gateway_add_door (SandboxGateway *gateway,
+                       GSocket        *door)
+{
+  FakeGateway *self = (FakeGateway *) gateway;
+
+  g_mutex_lock (&self->lock);
+  g_assert_false (g_ptr_array_find (self->doors, door, NULL));
+  g_ptr_array_add (self->doors, g_object_ref (door));
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+fake_gateway_remove_door (SandboxGateway *gateway,
+                          GSocket        *door)
+{
+  FakeGateway *self = (FakeGateway *) gateway;
+
+  g_mutex_lock (&self->lock);
+  g_assert_true (g_ptr_array_remove (self->doors, door));
+  self->n_removed++;
+  g_mutex_unlock (&self->lock);
+}
+
+static void
+fake_gateway_iface_init (SandboxGatewayInterface *iface)
+{
+  iface->add_door = fake_gateway_add_door;
+  iface->remove_door = fake_gateway_remove_door;
+}
+
+static void
+fake_gateway_finalize (GObject *object)
+{
+  FakeGateway *self = (FakeGateway *) object;
+
+  g_ptr_array_unref (self->doors);
+  g_mutex_clear (&self->lock);
+
+  G_OBJECT_CLASS (fake_gateway_parent_class)->finalize (object);
+}
+
+static void
+fake_gateway_class_init (FakeGatewayClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = fake_gateway_finalize;
+}
+
+static void
+fake_gateway_init (FakeGateway *self)
+{
+  g_mutex_init (&self->lock);
+  self->doors = g_ptr_array_new_with_free_func (g_object_unref);
+}
+
+static guint
+fake_gateway_count (FakeGateway *self)
+{
+  guint count = 0;
+
+  g_mutex_lock (&self->lock);
+  count = self->doors->len;
+  g_mutex_unlock (&self->lock);
+
+  return count;
+}
+
 /* ---- A driver whose sandboxes are the test's ---- */
 
 typedef struct
 {
   SandboxAgentDriver parent_instance;
 
-  GAsyncQueue *sockets;  /* of int + 1: the other end of each channel */
-  GPid         launcher; /* of the next channel; 0: none */
+  SandboxAgentChannelFlags doors;    /* of each channel */
+  GAsyncQueue             *sockets;  /* of int + 1: the other end of each channel */
+  GPid                     launcher; /* of the next channel; 0: none */
 } FakeDriver;
 
 typedef struct
@@ -54,9 +148,9 @@ fake_driver_open_channel (SandboxAgentDriver *driver,
   int sockets[2];
 
   g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), ==, 0);
-  channel = sandbox_agent_channel_new_take_fd (sockets[0], sandbox_agent_driver_get_nested (driver)
-                                                               ? SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
-                                                               : SANDBOX_AGENT_CHANNEL_FLAGS_NONE);
+  channel = sandbox_agent_channel_new_take_fd (sockets[0],
+                                               self->doors | (sandbox_agent_driver_get_nested (driver) ? SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS
+                                                                                                       : SANDBOX_AGENT_CHANNEL_FLAGS_NONE));
   if (self->launcher != 0)
     sandbox_agent_channel_take_launcher (channel, (int) syscall (SYS_pidfd_open, self->launcher, 0), -1);
   g_async_queue_push (self->sockets, GINT_TO_POINTER (sockets[1] + 1));
@@ -883,6 +977,255 @@ test_alone_launched (Fixture      *self,
   g_assert_nonnull (strstr (self->error->message, "signal 9"));
 }
 
+/* ---- Doors ---- */
+
+#define TWO_DOORS (SANDBOX_AGENT_CHANNEL_FLAGS_DOOR | SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR)
+
+static int
+door_new (int      family,
+          int      type,
+          gboolean listens)
+{
+  int fd = socket (family, type | SOCK_CLOEXEC, 0);
+
+  g_assert_cmpint (fd, >=, 0);
+  if (listens && family == AF_UNIX)
+    {
+      const sa_family_t any = AF_UNIX; /* a name that is nobody's */
+
+      g_assert_cmpint (bind (fd, (const struct sockaddr *) &any, sizeof any), ==, 0);
+    }
+  if (listens)
+    g_assert_cmpint (listen (fd, 1), ==, 0);
+
+  return fd;
+}
+
+static void
+agent_listen (Agent *self,
+              guint  n_doors)
+{
+  SandboxAgentPacket packet = { .type = SANDBOX_AGENT_LISTEN, .n_fds = n_doors };
+
+  for (guint i = 0; i < n_doors; i++)
+    packet.fds[i] = door_new (i == 0 ? AF_UNIX : AF_INET, SOCK_STREAM, TRUE);
+  agent_send (self, &packet);
+}
+
+/* It cannot be built after all. */
+static void
+agent_refuse (Agent *self)
+{
+  SandboxAgentPacket failed = { .type = SANDBOX_AGENT_FAILED, .failed = { SANDBOX_AGENT_STEP_MOUNT, EPERM, 0 } };
+
+  agent_send (self, &failed);
+  agent_end (self);
+}
+
+static void
+fixture_gateway_set (gpointer      user_data,
+                     gpointer      answer,
+                     const GError *error)
+{
+  gint *set = user_data;
+
+  g_assert_no_error (error);
+  g_atomic_int_set (set, TRUE);
+}
+
+static FakeGateway *
+fixture_set_gateway (Fixture *self)
+{
+  FakeGateway *gateway = g_object_new (fake_gateway_get_type (), NULL);
+  gint         set = FALSE;
+  g_autoptr (SandboxRequest) request = sandbox_request_new_internal (G_TYPE_NONE, NULL, fixture_gateway_set, &set);
+
+  g_assert_true (SANDBOX_DRIVER_GET_IFACE (self->driver)->set_gateway (SANDBOX_DRIVER (self->driver), SANDBOX_GATEWAY (gateway), request, NULL));
+  sandbox_request_dispatched (request, TRUE, NULL);
+  test_wait (g_atomic_int_get (&set));
+
+  return gateway;
+}
+
+static void
+test_doors (Fixture      *self,
+            gconstpointer nested)
+{
+  g_autoptr (FakeGateway) gateway = NULL;
+  Agent *sandbox = NULL;
+
+  g_test_summary ("A gateway gets the doors of a sandbox as long as it is there, and those that were there before it");
+
+  self->driver->doors = TWO_DOORS;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_listen (sandbox, 2);
+  if (nested != NULL)
+    {
+      Agent *slot = NULL;
+
+      agent_ready (sandbox);
+      slot = fixture_next_slot (sandbox);
+      agent_hello (slot);
+      agent_run (slot);
+    }
+  else
+    {
+      SandboxAgentPacket started = { .type = SANDBOX_AGENT_STARTED };
+
+      agent_read_exec (sandbox);
+      agent_send (sandbox, &started);
+      test_wait (g_atomic_int_get (&self->answered));
+    }
+
+  gateway = fixture_set_gateway (self);
+  g_assert_cmpuint (fake_gateway_count (gateway), ==, 2);
+  agent_end (sandbox);
+  test_wait (fake_gateway_count (gateway) == 0);
+  test_wait (sandbox_process_get_result (self->process) != NULL);
+  g_clear_object (&self->process);
+
+  self->answered = FALSE;
+  self->driver->doors = SANDBOX_AGENT_CHANNEL_FLAGS_DOOR;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_listen (sandbox, 1);
+  test_wait (fake_gateway_count (gateway) == 1);
+  agent_refuse (sandbox);
+  fixture_assert_unavailable (self);
+  g_clear_error (&self->error);
+  test_wait (fake_gateway_count (gateway) == 0);
+  g_assert_cmpuint (gateway->n_removed, ==, 3);
+}
+
+static void
+test_bad_doors (Fixture      *self,
+                gconstpointer nested)
+{
+  const struct
+  {
+    SandboxAgentChannelFlags wanted;
+    guint                    n;
+    int                      family;
+    int                      type;
+    gboolean                 listens;
+  } bad[] = {
+    { TWO_DOORS, 1, AF_UNIX, SOCK_STREAM, TRUE },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 2, AF_UNIX, SOCK_STREAM, TRUE },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_NONE, 1, AF_UNIX, SOCK_STREAM, TRUE },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 1, AF_INET, SOCK_STREAM, TRUE },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 1, AF_UNIX, SOCK_SEQPACKET, TRUE },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 1, AF_UNIX, SOCK_STREAM, FALSE },
+    { TWO_DOORS, 2, AF_UNIX, SOCK_STREAM, TRUE },
+    /* none at all, and one that is no door at all */
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 0 },
+    { SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, 1, AF_UNSPEC },
+  };
+  g_autoptr (FakeGateway) gateway = fixture_set_gateway (self);
+
+  g_test_summary ("A sandbox that does not hand out just the doors that it was asked for is none");
+
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
+    {
+      SandboxAgentPacket packet = { .type = SANDBOX_AGENT_LISTEN, .n_fds = bad[i].n };
+      SandboxAgentPacket started = { .type = SANDBOX_AGENT_STARTED };
+      Agent             *sandbox = NULL;
+
+      self->driver->doors = bad[i].wanted;
+      self->answered = FALSE;
+      fixture_spawn (self);
+      sandbox = fixture_next (self);
+      for (guint j = 0; j < bad[i].n; j++)
+        packet.fds[j] = bad[i].family == AF_UNSPEC ? dup (sandbox->socket_fd) : door_new (bad[i].family, bad[i].type, bad[i].listens);
+      if (bad[i].n > 0)
+        agent_send (sandbox, &packet);
+      else if (nested != NULL)
+        agent_ready (sandbox);
+      else
+        agent_send (sandbox, &started);
+      agent_wait_killed (sandbox);
+      agent_end (sandbox);
+      fixture_assert_unavailable (self);
+      g_assert_nonnull (strstr (self->error->message, "door"));
+      g_clear_error (&self->error);
+      g_assert_cmpuint (fake_gateway_count (gateway), ==, 0);
+    }
+  g_assert_cmpint (g_async_queue_length (self->driver->sockets), ==, 0);
+}
+
+static void
+test_late_doors (Fixture      *self,
+                 gconstpointer nested)
+{
+  g_autoptr (FakeGateway) gateway = fixture_set_gateway (self);
+  Agent *sandbox = NULL;
+
+  g_test_summary ("No door is taken from a sandbox in which a command may have run, nor twice, nor from a slot");
+
+  self->driver->doors = SANDBOX_AGENT_CHANNEL_FLAGS_DOOR;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_listen (sandbox, 1);
+  if (nested != NULL)
+    {
+      Agent *slot = NULL;
+
+      agent_ready (sandbox);
+      slot = fixture_next_slot (sandbox);
+      agent_hello (slot);
+      agent_listen (slot, 1);
+      agent_wait_killed (slot);
+      agent_end (slot);
+      fixture_assert_unavailable (self);
+      g_assert_cmpuint (fake_gateway_count (gateway), ==, 1);
+      agent_listen (sandbox, 1);
+    }
+  else
+    {
+      SandboxAgentPacket started = { .type = SANDBOX_AGENT_STARTED };
+
+      agent_send (sandbox, &started);
+      test_wait (g_atomic_int_get (&self->answered));
+      g_assert_no_error (self->error);
+      agent_listen (sandbox, 1);
+    }
+  agent_wait_killed (sandbox);
+  agent_end (sandbox);
+  test_wait (fake_gateway_count (gateway) == 0);
+  g_assert_cmpuint (gateway->n_removed, ==, 1);
+}
+
+static void
+test_forked_doors (Fixture      *self,
+                   gconstpointer nested)
+{
+  g_autoptr (FakeGateway) gateway = fixture_set_gateway (self);
+  Agent *sandbox = NULL;
+  pid_t  pid;
+  int    status = 0;
+
+  g_test_summary ("A forked child of the host has no door");
+
+  self->driver->doors = SANDBOX_AGENT_CHANNEL_FLAGS_DOOR;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_listen (sandbox, 1);
+  test_wait (fake_gateway_count (gateway) == 1);
+  pid = fork ();
+  if (pid == 0)
+    {
+      int       listens = 0;
+      socklen_t size = sizeof listens;
+
+      _exit (getsockopt (g_socket_get_fd (gateway->doors->pdata[0]), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ? 7 : 1);
+    }
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 7 << 8);
+  agent_refuse (sandbox);
+  fixture_assert_unavailable (self);
+  test_wait (fake_gateway_count (gateway) == 0);
+}
+
 #define NESTED GINT_TO_POINTER (TRUE)
 #define ADD(name, nested, function) \
  g_test_add ("/agent-driver/" name, Fixture, nested, fixture_set_up, function, fixture_tear_down)
@@ -906,6 +1249,13 @@ main (int    argc,
   ADD ("hidden-alone", NULL, test_hidden_alone);
   ADD ("alone", NULL, test_alone);
   ADD ("alone-launched", NULL, test_alone_launched);
+  ADD ("doors", NESTED, test_doors);
+  ADD ("doors-alone", NULL, test_doors);
+  ADD ("bad-doors", NESTED, test_bad_doors);
+  ADD ("bad-doors-alone", NULL, test_bad_doors);
+  ADD ("late-doors", NESTED, test_late_doors);
+  ADD ("late-doors-alone", NULL, test_late_doors);
+  ADD ("forked-doors", NESTED, test_forked_doors);
 
   return g_test_run ();
 }

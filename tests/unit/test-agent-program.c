@@ -67,6 +67,7 @@ typedef struct
   guint32                   mount_flags;
   gboolean                  no_capabilities; /* neither for bwrap to give nor for the agent to need */
   gboolean                  no_die_with_parent;
+  gboolean                  no_door_directory;
   gboolean                  no_packets; /* the test sends its own */
   gboolean                  strings_in_memfd;
   int                       strings_fd; /* > 0: this memfd instead of a good one */
@@ -99,6 +100,8 @@ typedef struct
   gboolean           ended;
   gboolean           ready;   /* of a session that makes slots */
   int                view_fd; /* what came with that */
+  guint              n_doors;
+  int                doors[SANDBOX_AGENT_N_DOORS_MAX];
   SandboxAgentFailed failed;
   SandboxAgentExited end;
 } Sandbox;
@@ -249,6 +252,7 @@ make_arguments (const Options *options)
   static const char *const last[] = {
     "--perms", "0555", "--file", "5", "/run/sandbox-agent", "--remount-ro", "/dev", "--remount-ro", "/", NULL
   };
+  static const char *const door_directory[] = { "--dir", "/run/sandbox-glib", NULL };
   static const char *const die[] = { "--die-with-parent", NULL };
   static const char *const none[] = { NULL };
   g_autofree char         *lower = g_strconcat (options->layers != NULL ? options->layers : "", "/lower", NULL);
@@ -262,6 +266,7 @@ make_arguments (const Options *options)
     runtime,
     options->no_capabilities ? no_devices : devices,
     rest,
+    options->no_door_directory ? none : door_directory,
     host_is_root () ? handed : bound,
     options->layers != NULL && !host_is_root () ? layers : none,
     last,
@@ -509,6 +514,13 @@ sandbox_hear (Sandbox *self)
     case SANDBOX_AGENT_BYE:
       self->bye = TRUE;
       break;
+    case SANDBOX_AGENT_LISTEN:
+      g_assert_true (self->hello);
+      g_assert_false (self->started || self->ready);
+      g_assert_cmpuint (self->n_doors, ==, 0);
+      for (; self->n_doors < packet.n_fds; self->n_doors++)
+        self->doors[self->n_doors] = packet.fds[self->n_doors];
+      break;
     case SANDBOX_AGENT_READY:
       g_assert_true (self->hello);
       g_assert_false (self->ready);
@@ -602,6 +614,8 @@ sandbox_free (Sandbox *self)
   sandbox_clear_fd (&self->words_fd);
   sandbox_clear_fd (&self->pidfd);
   sandbox_clear_fd (&self->view_fd);
+  for (guint i = 0; i < self->n_doors; i++)
+    sandbox_clear_fd (&self->doors[i]);
   g_string_free (self->output, TRUE);
   g_free (self);
 }
@@ -1323,6 +1337,8 @@ test_no_capabilities (Fixture      *fixture,
                  SANDBOX_AGENT_STEP_MOUNT, EPERM, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_FORBID_USERNS },
                  SANDBOX_AGENT_STEP_USERNS_LIMIT, EACCES, 0);
+  assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_DOOR },
+                 SANDBOX_AGENT_STEP_DOOR, EPERM, 0);
   assert_failed (fixture, &(Options){ .script = "true", .no_capabilities = TRUE, .setup_flags = SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS },
                  SANDBOX_AGENT_STEP_DEVPTS, EPERM, 0);
 }
@@ -2027,6 +2043,128 @@ session_finish (Sandbox *self)
   g_assert_true (self->bye);
 }
 
+/* --- doors --- */
+
+/* Says what it can do to the socket, which is nothing, and what it gets from it. */
+#define DOOR_SCRIPT                                                                                                         \
+ "find / -type s 2>/dev/null\n"                                                                                             \
+ "cd /run/sandbox-glib && for c in 'unlink gateway.sock' 'mv gateway.sock x' 'touch x' 'mkdir x' 'chmod 777 gateway.sock' " \
+ "'chmod 777 .' 'ln /proc/self/exe gateway.sock' 'mount -o remount,rw /run/sandbox-glib' 'umount /run/sandbox-glib' "       \
+ "'mv /run/sandbox-glib /run/x' 'rmdir /run/sandbox-glib'; do $c 2>/dev/null && echo \"$c\"; done\n"                        \
+ "ls -la | tail -n +4 | tr -s ' ' | cut -d ' ' -f 1,2,9; cd /\n"                                                            \
+ "python3 -c 'import os, socket\n"                                                                                          \
+ "for a in (\"/run/sandbox-glib/gateway.sock\", (\"127.0.0.1\", 3128)):\n"                                                  \
+ "  try:\n"                                                                                                                 \
+ "    s = socket.socket (socket.AF_UNIX if type (a) == str else socket.AF_INET); s.connect (a); print (s.recv (9))\n"       \
+ "  except OSError as e: print (e.strerror)\n"                                                                              \
+ "for o in (0, 1):\n"                                                                                                       \
+ "  for h in (\"127.0.0.1\", \"\"):\n"                                                                                      \
+ "    s = socket.socket (); s.setsockopt (socket.SOL_SOCKET, (socket.SO_REUSEADDR, socket.SO_REUSEPORT)[o], 1)\n"           \
+ "    try: s.bind ((h, 3128)); s.listen (); print (\"taken\")\n"                                                            \
+ "    except OSError as e: pass\n"                                                                                          \
+ "'"
+
+/* Answers one who knocks at each. */
+static void
+doors_serve (Sandbox *self)
+{
+  for (guint i = 0; i < self->n_doors; i++)
+    {
+      g_auto (SandboxFd) fd = -1;
+      int       listens = 0;
+      int       flags = fcntl (self->doors[i], F_GETFL);
+      socklen_t size = sizeof listens;
+
+      g_assert_cmpint (getsockopt (self->doors[i], SOL_SOCKET, SO_ACCEPTCONN, &listens, &size), ==, 0);
+      g_assert_cmpint (listens, ==, 1);
+      g_assert_cmpint (flags & O_NONBLOCK, !=, 0);
+      g_assert_true (is_readable (self->doors[i], PATIENCE_MS));
+      fd = accept4 (self->doors[i], NULL, NULL, SOCK_CLOEXEC);
+      g_assert_cmpint (fd, >=, 0);
+      g_assert_cmpint (send (fd, i == 0 ? "path" : "port", 4, MSG_NOSIGNAL), ==, 4);
+    }
+}
+
+#define DOOR_PATH "/run/sandbox-glib/gateway.sock\n"
+#define DOOR_FILE "srw------- 1 gateway.sock\n"
+
+static void
+test_doors (Fixture      *fixture,
+            gconstpointer unused)
+{
+  static const struct
+  {
+    guint32     flags;
+    guint       n_doors;
+    const char *output;
+  } doors[] = {
+    { 0, 0, "No such file or directory\nConnection refused\ntaken\ntaken\ntaken\ntaken\n" },
+    { SANDBOX_AGENT_SETUP_DOOR, 1, "b'path'\nConnection refused\ntaken\ntaken\ntaken\ntaken\n" },
+    { SANDBOX_AGENT_SETUP_DOOR | SANDBOX_AGENT_SETUP_LOOPBACK_DOOR, 2, "b'path'\nb'port'\n" },
+  };
+
+  g_test_summary ("The doors that are asked for are there before the command, which can connect to them and change nothing");
+
+  for (guint i = 0; i < G_N_ELEMENTS (doors); i++)
+    {
+      g_autoptr (Sandbox) sandbox = sandbox_start (fixture, &(Options){ .script = DOOR_SCRIPT, .setup_flags = doors[i].flags | SANDBOX_AGENT_SETUP_FORBID_USERNS });
+
+      sandbox_serve (sandbox, &sandbox->started);
+      g_assert_cmpuint (sandbox->failed.step, ==, 0);
+      g_assert_cmpuint (sandbox->n_doors, ==, doors[i].n_doors);
+      doors_serve (sandbox);
+      sandbox_finish (sandbox);
+      if (doors[i].n_doors > 0)
+        {
+          g_assert_true (g_str_has_prefix (sandbox->output->str, DOOR_PATH DOOR_FILE));
+          g_string_erase (sandbox->output, 0, strlen (DOOR_PATH DOOR_FILE));
+        }
+      g_assert_cmpstr (sandbox->output->str, ==, doors[i].output);
+    }
+}
+
+static void
+test_doors_of_slots (Fixture      *fixture,
+                     gconstpointer unused)
+{
+  static const guint32 manners[] = { SLOTS, SLOTS | SANDBOX_AGENT_SETUP_SHARED };
+
+  g_test_summary ("All slots of a sandbox have the same doors, which are handed out once; the agents keep none of them");
+
+  for (guint i = 0; i < G_N_ELEMENTS (manners); i++)
+    {
+      const Options options = { .script = DOOR_SCRIPT };
+      g_autoptr (Sandbox) session = session_start (fixture, &(Options){ .setup_flags = manners[i] | SANDBOX_AGENT_SETUP_DOOR | SANDBOX_AGENT_SETUP_LOOPBACK_DOOR });
+      g_autoptr (Sandbox) last = NULL;
+
+      g_assert_cmpuint (session->n_doors, ==, 2);
+      for (guint j = 0; j < 2; j++)
+        {
+          g_autoptr (Sandbox) slot = slot_new (session, &options);
+
+          sandbox_serve (slot, &slot->started);
+          doors_serve (session);
+          sandbox_serve (slot, NULL);
+          g_assert_cmpstr (slot->output->str, ==, DOOR_PATH DOOR_FILE "b'path'\nb'port'\n");
+        }
+      for (guint j = 0; j < session->n_doors; j++)
+        sandbox_clear_fd (&session->doors[j]);
+      last = slot_run (session, &options);
+      g_assert_true (g_str_has_prefix (last->output->str, DOOR_PATH DOOR_FILE "Connection refused\nConnection refused\n"));
+      session_finish (session);
+    }
+}
+
+static void
+test_no_place_for_doors (Fixture      *fixture,
+                         gconstpointer unused)
+{
+  g_test_summary ("Where the directory for it is missing nothing runs");
+
+  assert_failed (fixture, &(Options){ .script = "true", .setup_flags = SANDBOX_AGENT_SETUP_DOOR, .no_door_directory = TRUE },
+                 SANDBOX_AGENT_STEP_DOOR, ENOENT, 0);
+}
+
 /* The number of a process that a pidfd leads to. */
 static pid_t
 pidfd_get_pid (int pidfd)
@@ -2559,6 +2697,9 @@ main (int    argc,
   ADD ("no-capabilities", test_no_capabilities);
   ADD ("lock", test_lock);
   ADD ("slots", test_slots);
+  ADD ("doors", test_doors);
+  ADD ("doors-of-slots", test_doors_of_slots);
+  ADD ("no-place-for-doors", test_no_place_for_doors);
   ADD ("slots-at-dispatch", test_slots_at_dispatch);
   ADD ("shared-slots", test_shared_slots);
   ADD ("slot-is-bare", test_slot_is_bare);

@@ -72,6 +72,7 @@ encode_type (SandboxAgentType type,
       packet = make_exec ();
       break;
     case SANDBOX_AGENT_HELLO:
+    case SANDBOX_AGENT_LISTEN:
     case SANDBOX_AGENT_READY:
     case SANDBOX_AGENT_ARM:
       packet.n_fds = 1;
@@ -95,7 +96,8 @@ encode_type (SandboxAgentType type,
 
 static const SandboxAgentType types[] = {
   SANDBOX_AGENT_HELLO, SANDBOX_AGENT_SETUP, SANDBOX_AGENT_EXEC, SANDBOX_AGENT_STARTED, SANDBOX_AGENT_FAILED,
-  SANDBOX_AGENT_EXITED, SANDBOX_AGENT_SIGNAL, SANDBOX_AGENT_BYE, SANDBOX_AGENT_READY, SANDBOX_AGENT_ARM
+  SANDBOX_AGENT_EXITED, SANDBOX_AGENT_SIGNAL, SANDBOX_AGENT_BYE, SANDBOX_AGENT_LISTEN, SANDBOX_AGENT_READY,
+  SANDBOX_AGENT_ARM
 };
 
 static gboolean
@@ -540,7 +542,7 @@ test_wrong_version_type_direction_fds (void)
       g_assert_true (decodes (SANDBOX_AGENT_FROM_HOST, buffer, length, n_fds) == is_from_host (type));
       g_assert_true (decodes (SANDBOX_AGENT_FROM_AGENT, buffer, length, n_fds) == is_from_agent (type));
       for (guint32 n = 0; n <= SANDBOX_AGENT_N_FDS_MAX; n++)
-        g_assert_true (decodes (origin, buffer, length, n) == (n == n_fds));
+        g_assert_true (decodes (origin, buffer, length, n) == (n == n_fds || (type == SANDBOX_AGENT_LISTEN && n == 2)));
       for (guint bit = 0; bit < 16; bit++)
         {
           buffer[bit / 8] ^= 1 << (bit % 8);
@@ -570,12 +572,17 @@ test_bad_setup (void)
   g_autofree guint8 *program = g_malloc0 ((SANDBOX_AGENT_N_INSTRUCTIONS_MAX + 1) * SANDBOX_AGENT_INSTRUCTION_SIZE);
   SandboxAgentPacket packet;
 
-  for (guint bit = 9; bit < 32; bit++)
+  for (guint bit = 11; bit < 32; bit++)
     {
       packet = make_setup ();
       packet.setup.flags |= 1u << bit;
       refuse_setup (packet);
     }
+  packet = make_setup ();
+  packet.setup.flags |= SANDBOX_AGENT_SETUP_LOOPBACK_DOOR;
+  refuse_setup (packet);
+  packet.setup.flags |= SANDBOX_AGENT_SETUP_DOOR;
+  g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), >, 0);
   for (guint bit = 1; bit < 32; bit++)
     {
       packet = make_setup ();

@@ -79,6 +79,8 @@ typedef struct
   int                     ruleset_fd; /* -1: none */
   struct agent_sock_fprog filter;
   bool                    is_filtered; /* it binds process 1 already, and so whatever that starts */
+  uint32_t                n_doors;
+  int                     doors[SANDBOX_AGENT_N_DOORS_MAX]; /* until they are handed out */
 } AgentSession;
 
 /* One command on its way to exec, or running. */
@@ -181,6 +183,17 @@ bool agent_mount_shut_proc (void);
 bool agent_mount_memory (const SandboxAgentMemory *memory,
                          bool                      bound_names);
 bool agent_mount_bound_names (const char *directory);
+/* an empty directory in memory for @n_names files that take no room; then nobody makes, changes or removes one any more */
+bool agent_mount_names (const char *target,
+                        uint64_t    n_names);
+bool agent_mount_close (const char *target);
+
+/* doors.c: makes what the setup asks for, where no guest can change it; false with @failed filled in */
+bool agent_doors_make (AgentSession       *session,
+                       SandboxAgentFailed *failed);
+/* LISTEN, if there are any; the host alone has them then */
+bool agent_doors_hand_out (AgentSession *session,
+                           int           socket_fd);
 
 /* command.c: limits process 1, and so whatever it starts, to what no command gets more of; on failure @resource is which */
 bool agent_command_limit (uint32_t *resource);

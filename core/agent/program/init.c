@@ -139,6 +139,8 @@ init_setup (Init               *self,
   /* With one command only, nothing below needs a capability any more, and the command inherits their absence. */
   if (!agent_drop_privileges (slots ? AGENT_CAP_SYS_ADMIN : -1))
     init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_CAPABILITIES, errno, 0 });
+  if (!agent_doors_hand_out (self->session, self->socket_fd))
+    agent_end ();
   if (slots)
     {
       close (self->polls[POLL_DEADLINE].fd);

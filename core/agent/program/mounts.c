@@ -209,6 +209,32 @@ agent_mount_memory (const SandboxAgentMemory *memory,
   return good;
 }
 
+bool
+agent_mount_names (const char *target,
+                   uint64_t    n_names)
+{
+  char              names[AGENT_NUMBER_SIZE];
+  const char *const options[] = { "mode", "0755", "size", "4096", "nr_inodes", names, NULL };
+  const int         target_fd = agent_open_path (AT_FDCWD, target, 0);
+  int               mount_fd = -1;
+  bool              good;
+
+  agent_format_number (n_names + 1, names); /* the directory counts */
+  if (target_fd >= 0)
+    mount_fd = mount_new ("tmpfs", options, 0);
+  good = mount_fd >= 0 && mount_move (mount_fd, target_fd, "");
+  mount_close (mount_fd);
+  mount_close (target_fd);
+  return good;
+}
+
+/* The file system and this mount of it, of which slots get copies. */
+bool
+agent_mount_close (const char *target)
+{
+  return mount (NULL, target, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0;
+}
+
 /* An empty file takes none of the bytes that a memory file system has, but memory of the kernel's. No more names than pages. */
 bool
 agent_mount_bound_names (const char *directory)

@@ -219,6 +219,8 @@ agent_session_prepare (AgentSession             *self,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_DEVPTS, errno, 0 };
       return false;
     }
+  if (!agent_doors_make (self, failed))
+    return false;
   self->workspace_fd = agent_session_open_workspace (setup->workspace, setup->workspace_device, setup->workspace_inode, &found, failed);
   if (self->workspace_fd < 0)
     return false;
