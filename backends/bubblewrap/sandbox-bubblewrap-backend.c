@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-arguments.h"
 #include "sandbox-bubblewrap-driver.h"
+#include "sandbox-bubblewrap-network.h"
 #include "sandbox-bubblewrap-overlay.h"
 #include "sandbox-bubblewrap-plan-json.h"
 #include "sandbox-bubblewrap-restrictions.h"
@@ -213,17 +214,6 @@ sandbox_bubblewrap_backend_ref_profile (SandboxCreateOptions *options,
   return profile;
 }
 
-/* What is never enforced here, on whatever host. Limits are looked at when it is known what control groups there are. */
-static gboolean
-sandbox_bubblewrap_backend_check (SandboxRestrictions   required,
-                                  SandboxProfile       *profile,
-                                  SandboxNetworkPolicy *policy,
-                                  GError              **error)
-{
-  return sandbox_bubblewrap_restrictions_check (required, profile, policy, error) &&
-         (policy == NULL || sandbox_bubblewrap_driver_check_policy (policy, error));
-}
-
 static void
 sandbox_bubblewrap_backend_created (SandboxBubblewrapTrial *trial,
                                     SandboxDriver          *driver,
@@ -303,7 +293,7 @@ sandbox_bubblewrap_backend_create_driver (SandboxBackend       *backend,
   g_autofree char             *executable = NULL;
 
   if (!sandbox_bubblewrap_backend_check_range (&range, error) ||
-      !sandbox_bubblewrap_backend_check (required, profile, policy, error))
+      !sandbox_bubblewrap_restrictions_check (required, profile, policy, error))
     return FALSE;
 
   executable = sandbox_bubblewrap_backend_dup_executable (SANDBOX_BUBBLEWRAP_BACKEND (backend));
@@ -476,11 +466,12 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   SandboxNetworkPolicy     *policy = sandbox_create_options_get_network (options);
   SandboxRestrictions       required = SANDBOX_RESTRICTIONS_NONE;
   g_autoptr (SandboxProfile) profile = sandbox_bubblewrap_backend_ref_profile (options, &required);
-  const SandboxBubblewrapManner manner = sandbox_bubblewrap_trial_get_manner (profile);
-  SandboxBubblewrapNamespaces   namespaces = {
-      .share_network = policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL,
-      .guest_uid = sandbox_profile_get_guest_uid (profile),
-      .guest_gid = sandbox_profile_get_guest_gid (profile),
+  const SandboxBubblewrapManner  manner = sandbox_bubblewrap_trial_get_manner (profile);
+  const SandboxBubblewrapNetwork network = sandbox_bubblewrap_network_get (policy);
+  SandboxBubblewrapNamespaces    namespaces = {
+       .share_network = network == SANDBOX_BUBBLEWRAP_NETWORK_HOST,
+       .guest_uid = sandbox_profile_get_guest_uid (profile),
+       .guest_gid = sandbox_profile_get_guest_gid (profile),
   };
   g_autoptr (SandboxBubblewrapSources) sources = NULL;
   g_autoptr (SandboxBubblewrapPlan) plan = NULL;
@@ -490,7 +481,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   const char      *workspace_path = sandbox_create_options_get_workspace_path (options);
   gboolean         is_mapped = FALSE;
 
-  if (!sandbox_bubblewrap_backend_check (required, profile, policy, error) ||
+  if (!sandbox_bubblewrap_restrictions_check (required, profile, policy, error) ||
       !sandbox_bubblewrap_backend_check_limits (self, sandbox_profile_get_limits (profile), error) ||
       !sandbox_bubblewrap_backend_check_limits (self, sandbox_command_get_limits (command), error))
     return NULL;
@@ -509,6 +500,8 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   if (sources == NULL)
     return NULL;
   namespaces.set_user_id = sandbox_bubblewrap_backend_uses_set_user_id (executable, profile);
+  if (!sandbox_bubblewrap_network_check (network, namespaces.set_user_id, error))
+    return NULL;
   if (namespaces.set_user_id)
     sandbox_bubblewrap_sources_seal_proc (sources);
   is_mapped = geteuid () == 0 && !namespaces.set_user_id && sandbox_profile_get_identity (profile) != SANDBOX_IDENTITY_HOST;
@@ -522,7 +515,7 @@ sandbox_bubblewrap_backend_plan (SandboxBackend       *backend,
   environment = sandbox_bubblewrap_driver_make_environment (profile);
 
   return sandbox_bubblewrap_plan_to_json (plan, executable, arguments, command, (const char *const *) environment,
-                                          profile, namespaces.share_network);
+                                          profile, network);
 }
 
 /* Of a profile that asks for what is never enforced here, nothing has to be tried. */
@@ -533,7 +526,7 @@ sandbox_bubblewrap_backend_refuse_profile (SandboxProfile *profile)
   g_autoptr (SandboxReportStep) step = NULL;
   g_autoptr (GError) error = NULL;
 
-  if (sandbox_bubblewrap_backend_check (sandbox_profile_get_required (profile), profile, NULL, &error))
+  if (sandbox_bubblewrap_restrictions_check (sandbox_profile_get_required (profile), profile, NULL, &error))
     return NULL;
 
   report = sandbox_report_new (SANDBOX_GRADE_UNAVAILABLE);

@@ -3,6 +3,7 @@
 #include "sandbox-bubblewrap-driver.h"
 
 #include "sandbox-bubblewrap-fd.h"
+#include "sandbox-bubblewrap-network.h"
 #include "sandbox-bubblewrap-plan.h"
 #include "sandbox-bubblewrap-restrictions.h"
 #include "sandbox-bubblewrap-start.h"
@@ -27,6 +28,7 @@ struct _SandboxBubblewrapDriver
   GMutex                   lock;   /* guards what follows */
   SandboxBubblewrapLaunch *launch; /* NULL once closed */
   SandboxNetworkPolicy    *policy; /* NULL: deny all */
+  gboolean                 has_gateway;
 };
 
 static void sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface);
@@ -47,7 +49,7 @@ typedef struct
 {
   SandboxBubblewrapLaunch *launch;
   SandboxRequest          *request;
-  gboolean                 share_network;
+  SandboxBubblewrapNetwork network;
   gboolean                 slots;
   gboolean                 is_shared;
   SandboxControlGroup     *control_group; /* nullable, like the limits that the sandbox has a group in it for */
@@ -96,7 +98,7 @@ sandbox_bubblewrap_driver_start_cb (gpointer user_data)
 
   if (start->limits == NULL || (group = sandbox_agent_group_new (start->control_group, start->limits, &error)) != NULL)
     channel = sandbox_bubblewrap_start (start->launch,
-                                        &(SandboxBubblewrapStartManner){ start->share_network, start->slots, start->is_shared, group },
+                                        &(SandboxBubblewrapStartManner){ start->network, start->slots, start->is_shared, group },
                                         &error);
   if (channel != NULL)
     sandbox_request_return_object (start->request, G_OBJECT (channel));
@@ -126,12 +128,6 @@ sandbox_bubblewrap_driver_begin_cb (gpointer user_data)
 }
 
 static gboolean
-sandbox_bubblewrap_driver_shares_network (SandboxNetworkPolicy *policy)
-{
-  return policy != NULL && sandbox_network_policy_get_mode (policy) == SANDBOX_NETWORK_MODE_ALLOW_ALL;
-}
-
-static gboolean
 sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
                                         SandboxRequest     *request,
                                         GError            **error)
@@ -146,7 +142,7 @@ sandbox_bubblewrap_driver_open_channel (SandboxAgentDriver *driver,
     {
       start = g_new0 (SandboxBubblewrapStart, 1);
       start->launch = sandbox_bubblewrap_launch_ref (self->launch);
-      start->share_network = sandbox_bubblewrap_driver_shares_network (policy);
+      start->network = sandbox_bubblewrap_network_get (policy);
     }
   g_mutex_unlock (&self->lock);
 
@@ -338,18 +334,23 @@ sandbox_bubblewrap_driver_export_tree (SandboxDriver *driver, const char *path, 
   return sandbox_workspace_export_tree (SANDBOX_BUBBLEWRAP_DRIVER (driver)->workspace, path, directory, request, error);
 }
 
-gboolean
-sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
-                                        GError              **error)
+/* No policy of a session is another one before it is known that it can be held. */
+static gboolean
+sandbox_bubblewrap_driver_check_network (SandboxBubblewrapDriver *self,
+                                         SandboxBubblewrapNetwork network,
+                                         GError                 **error)
 {
-  g_auto (GStrv) origins = NULL;
+  gboolean has_gateway = FALSE;
+  gboolean set_user_id = FALSE;
 
-  if (sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_LIST)
-    return TRUE;
+  g_mutex_lock (&self->lock);
+  has_gateway = self->has_gateway;
+  set_user_id = self->launch != NULL && sandbox_bubblewrap_launch_is_set_user_id (self->launch);
+  g_mutex_unlock (&self->lock);
 
-  /* A list of nothing lets nothing through, which needs no gateway. */
-  origins = sandbox_network_policy_dup_origins (policy);
-  if (origins == NULL || origins[0] == NULL)
+  if (!sandbox_bubblewrap_network_check (network, set_user_id, error))
+    return FALSE;
+  if (has_gateway || !sandbox_bubblewrap_network_has_door (network))
     return TRUE;
 
   g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED,
@@ -373,24 +374,40 @@ sandbox_bubblewrap_driver_set_network_policy (SandboxDriver        *driver,
                                               SandboxRequest       *request,
                                               GError              **error)
 {
-  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
-  gboolean                 shared = FALSE;
+  SandboxBubblewrapDriver       *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+  const SandboxBubblewrapNetwork network = sandbox_bubblewrap_network_get (policy);
+  SandboxBubblewrapNetwork       old = SANDBOX_BUBBLEWRAP_NETWORK_NONE;
 
-  if (!sandbox_bubblewrap_driver_check_policy (policy, error) ||
+  if (!sandbox_bubblewrap_driver_check_network (self, network, error) ||
       !sandbox_bubblewrap_restrictions_check (self->required, self->profile, policy, error))
     return FALSE;
 
   /* No command is alive: the next one gets a sandbox that is built with it. */
   g_mutex_lock (&self->lock);
-  shared = sandbox_bubblewrap_driver_shares_network (self->policy);
+  old = sandbox_bubblewrap_network_get (self->policy);
   g_set_object (&self->policy, policy);
   g_mutex_unlock (&self->lock);
-  if (sandbox_bubblewrap_driver_shares_network (policy) != shared)
+  if (network != old)
     sandbox_agent_driver_end_sandbox (SANDBOX_AGENT_DRIVER (self), sandbox_bubblewrap_driver_policy_set, g_object_ref (request));
   else
     sandbox_request_return_done (request);
 
   return TRUE;
+}
+
+static gboolean
+sandbox_bubblewrap_driver_set_gateway (SandboxDriver  *driver,
+                                       SandboxGateway *gateway,
+                                       SandboxRequest *request,
+                                       GError        **error)
+{
+  SandboxBubblewrapDriver *self = SANDBOX_BUBBLEWRAP_DRIVER (driver);
+
+  g_mutex_lock (&self->lock);
+  self->has_gateway = TRUE;
+  g_mutex_unlock (&self->lock);
+
+  return parent_iface->set_gateway (driver, gateway, request, error);
 }
 
 static gboolean
@@ -417,6 +434,7 @@ sandbox_bubblewrap_driver_iface_init (SandboxDriverInterface *iface)
   iface->write = sandbox_bubblewrap_driver_write;
   iface->remove = sandbox_bubblewrap_driver_remove;
   iface->set_network_policy = sandbox_bubblewrap_driver_set_network_policy;
+  iface->set_gateway = sandbox_bubblewrap_driver_set_gateway;
   iface->close = sandbox_bubblewrap_driver_close;
   iface->list = sandbox_bubblewrap_driver_list;
   iface->query_info = sandbox_bubblewrap_driver_query_info;

@@ -21,8 +21,8 @@ typedef struct
   SandboxIsolation isolation;
 } SandboxBubblewrapSlots;
 
-/* @policy is one that can be enforced; see sandbox_bubblewrap_driver_check_policy (). Without a @control_group there are
- * no limits that need one. */
+/* @policy is one that can be built; one that needs a gateway gets it before the driver is used, but to prove that a command runs.
+ * Without a @control_group there are no limits that need one. */
 SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch      *launch,
                                               SandboxWorkspace             *workspace,
                                               SandboxProfile               *profile,
@@ -33,9 +33,5 @@ SandboxDriver *sandbox_bubblewrap_driver_new (SandboxBubblewrapLaunch      *laun
 
 /* The least that programs expect, and the profile's variables over it. */
 char **sandbox_bubblewrap_driver_make_environment (SandboxProfile *profile);
-
-/* NETWORK_DENIED for what needs a gateway. */
-gboolean sandbox_bubblewrap_driver_check_policy (SandboxNetworkPolicy *policy,
-                                                 GError              **error);
 
 G_END_DECLS

@@ -200,6 +200,27 @@ sandbox_bubblewrap_json_add_identity (JsonBuilder    *builder,
   json_builder_end_object (builder);
 }
 
+static void
+sandbox_bubblewrap_json_add_network (JsonBuilder             *builder,
+                                     SandboxBubblewrapNetwork network)
+{
+  g_autofree char *port = g_strdup_printf ("127.0.0.1:%d", SANDBOX_GATEWAY_PORT);
+  const char      *doors[3] = { NULL };
+  const char      *name = "none";
+
+  if (network == SANDBOX_BUBBLEWRAP_NETWORK_HOST)
+    name = "host";
+  if (sandbox_bubblewrap_network_has_door (network))
+    {
+      name = "gateway";
+      doors[0] = SANDBOX_GATEWAY_PATH;
+    }
+  if (network == SANDBOX_BUBBLEWRAP_NETWORK_GATEWAY_LOOPBACK)
+    doors[1] = port;
+  sandbox_bubblewrap_json_add_text (builder, "network", name);
+  sandbox_bubblewrap_json_add_strings (builder, "doors", doors);
+}
+
 char *
 sandbox_bubblewrap_plan_to_json (const SandboxBubblewrapPlan *self,
                                  const char                  *executable,
@@ -207,7 +228,7 @@ sandbox_bubblewrap_plan_to_json (const SandboxBubblewrapPlan *self,
                                  SandboxCommand              *command,
                                  const char *const           *environment,
                                  SandboxProfile              *profile,
-                                 gboolean                     share_network)
+                                 SandboxBubblewrapNetwork     network)
 {
   g_autoptr (JsonBuilder) builder = json_builder_new ();
   g_autoptr (JsonNode) root = NULL;
@@ -228,7 +249,7 @@ sandbox_bubblewrap_plan_to_json (const SandboxBubblewrapPlan *self,
   sandbox_bubblewrap_json_add_nick (builder, "filter", SANDBOX_TYPE_FILTER, sandbox_profile_get_filter (profile));
   sandbox_bubblewrap_json_add_text (builder, "self-exe", sandbox_profile_get_self_exe (profile));
   sandbox_bubblewrap_json_add_mounts (builder, self);
-  sandbox_bubblewrap_json_add_text (builder, "network", share_network ? "host" : "none");
+  sandbox_bubblewrap_json_add_network (builder, network);
   sandbox_bubblewrap_json_add_limits (builder, sandbox_command_get_limits (command));
   sandbox_bubblewrap_json_add_identity (builder, profile);
   json_builder_end_object (builder);

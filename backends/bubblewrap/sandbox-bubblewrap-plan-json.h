@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
+#include "sandbox-bubblewrap-network.h"
 #include "sandbox-bubblewrap-plan.h"
 
 G_BEGIN_DECLS
@@ -13,6 +14,6 @@ char *sandbox_bubblewrap_plan_to_json (const SandboxBubblewrapPlan *self,
                                        SandboxCommand              *command,
                                        const char *const           *environment,
                                        SandboxProfile              *profile,
-                                       gboolean                     share_network);
+                                       SandboxBubblewrapNetwork     network);
 
 G_END_DECLS

@@ -358,6 +358,8 @@ sandbox_bubblewrap_planner_add_kernel (SandboxBubblewrapPlanner *self)
   sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_DIRECTORY, "/run", NULL);
   step = sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_GENERATED, SANDBOX_BUBBLEWRAP_AGENT, NULL);
   step->file = SANDBOX_BUBBLEWRAP_FILE_AGENT;
+  /* For the door to a gateway; it stays empty where there is none. */
+  sandbox_bubblewrap_planner_add (self, SANDBOX_BUBBLEWRAP_STEP_DIRECTORY, SANDBOX_BUBBLEWRAP_DOORS, NULL);
 }
 
 /* Of a directory that the view shows, the host's own state is no part. What is not there yet could not be hidden. */

@@ -12,6 +12,9 @@ G_BEGIN_DECLS
 /* Where the agent is in the sandbox. */
 #define SANDBOX_BUBBLEWRAP_AGENT "/run/sandbox-agent"
 
+/* The directory of SANDBOX_GATEWAY_PATH. */
+#define SANDBOX_BUBBLEWRAP_DOORS "/run/sandbox-glib"
+
 /* How bwrap comes by something of the host. */
 typedef enum
 {

@@ -2,6 +2,8 @@
 
 #include "sandbox-bubblewrap-restrictions.h"
 
+#include "sandbox-bubblewrap-network.h"
+
 /* Whether @path is of the programs of the host, which each view shows. */
 static gboolean
 sandbox_bubblewrap_restrictions_is_program (const char *path)
@@ -40,7 +42,8 @@ sandbox_bubblewrap_restrictions_get (SandboxProfile       *profile,
       if (source != NULL && !sandbox_bubblewrap_restrictions_is_program (source))
         restrictions &= ~SANDBOX_RESTRICTIONS_SECRETS_HIDDEN;
     }
-  if (policy == NULL || sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL)
+  /* By way of a gateway they reach what the policy lists. */
+  if (sandbox_bubblewrap_network_get (policy) == SANDBOX_BUBBLEWRAP_NETWORK_NONE)
     restrictions |= SANDBOX_RESTRICTIONS_NETWORK_DENIED;
 
   return restrictions;

@@ -294,13 +294,17 @@ sandbox_bubblewrap_start (SandboxBubblewrapLaunch            *launch,
   /* or one that is read-only */
   if (launch->manner.proc != SANDBOX_PROC_MODE_FRESH || launch->sources->seal_proc)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_NO_PROC;
+  if (sandbox_bubblewrap_network_has_door (manner->network))
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_DOOR;
+  if (manner->network == SANDBOX_BUBBLEWRAP_NETWORK_GATEWAY_LOOPBACK)
+    flags |= SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR;
   if (manner->slots)
     flags |= SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS | (manner->is_shared ? SANDBOX_AGENT_CHANNEL_FLAGS_SHARED : 0);
 
   if (!sandbox_workspace_check (launch->workspace, error) ||
       !sandbox_bubblewrap_sources_check (launch->sources, error) ||
       !sandbox_bubblewrap_launch_open_workspace (launch, &handed.workspace_fd, &handed.lower_fd, error) ||
-      !sandbox_bubblewrap_start_open_files (launch, manner->share_network, &handed, error) ||
+      !sandbox_bubblewrap_start_open_files (launch, manner->network == SANDBOX_BUBBLEWRAP_NETWORK_HOST, &handed, error) ||
       !sandbox_workspace_lend_alive (launch->workspace, &lock_fd, error))
     return NULL;
 

@@ -4,6 +4,7 @@
 
 #include "sandbox-bubblewrap-backend.h"
 #include "sandbox-bubblewrap-driver.h"
+#include "sandbox-bubblewrap-network.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -424,7 +425,9 @@ sandbox_bubblewrap_trial_open (GTask        *task,
     state_directory = sandbox_backend_get_state_directory (trial->backend);
   trial->launch = sandbox_bubblewrap_launch_new (trial->executable, trial->workspace, trial->profile, state_directory,
                                                  &trial->range, &trial->manner, &trial->identity, &error);
-  if (trial->launch == NULL)
+  if (trial->launch == NULL ||
+      !sandbox_bubblewrap_network_check (sandbox_bubblewrap_network_get (trial->policy),
+                                         sandbox_bubblewrap_launch_is_set_user_id (trial->launch), &error))
     g_task_return_error (task, error);
   else
     g_task_return_boolean (task, TRUE);

@@ -81,8 +81,9 @@ static const SandboxPlace kernel_places[] = {
   { "/dev/stdin", "is a link to /proc/self/fd/0." },
   { "/dev/stdout", "is a link to /proc/self/fd/1." },
   { "/dev/stderr", "is a link to /proc/self/fd/2." },
-  { "/run", "is an empty directory of the sandbox's own, but for its agent, what is mounted there, and where the resolv.conf of a host with links leads. Commands cannot make anything in it." },
+  { "/run", "is an empty directory of the sandbox's own, but for its agent, the door to a gateway, what is mounted there, and where the resolv.conf of a host with links leads. Commands cannot make anything in it." },
   { "/run/sandbox-agent", "is the program that runs commands. Commands can read it, and not change it." },
+  { "/run/sandbox-glib", "is a directory of the sandbox's own for the socket by which commands reach what a list of allowed origins names; without such a list it is empty. Commands cannot make anything in it." },
 };
 
 static const SandboxPlace *

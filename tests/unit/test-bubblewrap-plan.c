@@ -206,7 +206,7 @@ assert_has_not (const char *text,
  "\n--size 16777216\n--perms 1777\n--tmpfs /dev/shm"                                                                    \
  "\n--symlink /proc/self/fd/2 /dev/stderr\n--symlink /proc/self/fd/0 /dev/stdin\n--symlink /proc/self/fd/1 /dev/stdout" \
  "\n--dev-bind /dev/tty /dev/tty\n--dev-bind /dev/urandom /dev/urandom\n--dev-bind /dev/zero /dev/zero"
-#define KERNEL_RUN "\n--dir /run\n--perms 0555\n--file 6 /run/sandbox-agent"
+#define KERNEL_RUN "\n--dir /run\n--perms 0555\n--file 6 /run/sandbox-agent\n--dir /run/sandbox-glib"
 #define KERNEL_TMP "\n--size 268435456\n--perms 1777\n--tmpfs /tmp"
 #define SEALS "\n--remount-ro /dev\n--remount-ro /"
 
@@ -275,7 +275,7 @@ test_system (void)
                    "\n--size 4096\n--tmpfs /etc/secrets\n--ro-bind /dev/null /etc/shadow"
                    "\n--dir /home\n--symlink usr/lib /lib\n--symlink usr/lib64 /lib64\n--ro-bind /opt /opt\n--proc /proc"
                    "\n--dir /root\n--dir /run\n--ro-bind-try /run/resolver/stub.conf /run/resolver/stub.conf"
-                   "\n--perms 0555\n--file 6 /run/sandbox-agent"
+                   "\n--perms 0555\n--file 6 /run/sandbox-agent\n--dir /run/sandbox-glib"
                    "\n--symlink usr/sbin /sbin" KERNEL_TMP "\n--ro-bind /usr /usr\n--dir /var\n--bind-fd 11 /workspace"
                    "\n--remount-ro /dev\n--remount-ro /etc/secrets\n--remount-ro /");
 }
