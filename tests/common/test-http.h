@@ -16,6 +16,9 @@ test_http_write_head (GString               *text,
                       const SandboxHttpHead *head)
 {
   g_string_append_printf (text, "%s %s %s", sandbox_http_method_to_string (head->method), head->target, head->host);
+  g_assert_cmpuint (head->minor, <=, 1);
+  if (head->minor == 0)
+    g_string_append (text, " 1.0");
   if (!head->keep_alive)
     g_string_append (text, " close");
   if (head->expects_continue)

@@ -87,7 +87,7 @@ check_head (const char            *bytes,
   line = g_strndup (text, strcspn (text, "\r\n"));
   if (strstr (line, " http://") == NULL)
     {
-      g_autofree char *first = g_strdup_printf ("%s %s HTTP/1.%c", sandbox_http_method_to_string (head->method), head->target, line[strlen (line) - 1]);
+      g_autofree char *first = g_strdup_printf ("%s %s HTTP/1.%u", sandbox_http_method_to_string (head->method), head->target, head->minor);
 
       g_assert_cmpstr (line, ==, first);
     }
@@ -116,9 +116,8 @@ check_again (const SandboxHttpHead *head)
   gsize              seen = 0;
   gsize              used;
 
-  g_string_printf (text, "%s %s HTTP/1.1\r\nHost: %s\r\n", sandbox_http_method_to_string (head->method), head->target, head->host);
-  if (!head->keep_alive)
-    g_string_append (text, "Connection: close\r\n");
+  g_string_printf (text, "%s %s HTTP/1.%u\r\nHost: %s\r\n", sandbox_http_method_to_string (head->method), head->target, head->minor, head->host);
+  g_string_append_printf (text, "Connection: %s\r\n", head->keep_alive ? "keep-alive" : "close");
   if (head->expects_continue)
     g_string_append (text, "Expect: 100-continue\r\n");
   if (head->framing == SANDBOX_HTTP_BODY_LENGTH)

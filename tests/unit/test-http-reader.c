@@ -141,6 +141,7 @@ static const Row case_115[] = {
   { BYTES (HEAD "Host: allowed:443\r\n\r\n"), "GET / allowed:443 <>\n" },
   { BYTES (HEAD "Host: allowed:65535\r\n\r\n"), "GET / allowed:65535 <>\n" },
   { BYTES (HEAD "Host: allowed:1\r\n\r\n"), "GET / allowed:1 <>\n" },
+  { BYTES (HEAD "Host: allowed:1080\r\n\r\n"), "GET / allowed:1080 <>\n" },
 };
 
 /* What is another name than the one allowed is told as it stands, for the policy to judge. */
@@ -226,6 +227,7 @@ static const Row case_120[] = {
   { BYTES (POST "Content-Length: 5\r\n\r\nhello"), "POST / allowed 5 <hello>\n" },
   { BYTES (POST "Content-Length: 5\r\n\r\nhell"), "POST / allowed 5 <hell…" },
   { BYTES (POST "Content-Length: 0\r\n\r\n"), "POST / allowed 0 <>\n" },
+  { BYTES (POST "Content-Length: 1\r\n\r\nx"), "POST / allowed 1 <x>\n" },
   { BYTES (POST "Content-Length: 5 \r\n\r\nhello" HEAD "Host: evil\r\n\r\n"), "POST / allowed 5 <hello>\nGET / evil <>\n" },
 };
 
@@ -253,6 +255,7 @@ static const Row case_121[] = {
   { BYTES (CHUNKED "3\r\nabc\r\n0;x\r\n\r\n"), TAKEN_CHUNKED "abc!" },
   { BYTES (CHUNKED "\r\nabc\r\n0\r\n\r\n"), TAKEN_CHUNKED "!" },
   { BYTES (CHUNKED "\n"), TAKEN_CHUNKED "!" },
+  { BYTES (CHUNKED "\r\n\r\n"), TAKEN_CHUNKED "!" },
   { BYTES (CHUNKED "g\r\n"), TAKEN_CHUNKED "!" },
   { BYTES (CHUNKED "3\r\nabc\r\n\r\n0\r\n\r\n"), TAKEN_CHUNKED "abc!" },
   { BYTES (CHUNKED "ffffffffffffffff\r\nabc"), TAKEN_CHUNKED "!" },
@@ -311,7 +314,7 @@ static const Row case_122[] = {
 static const Row case_123[] = {
   { BYTES (HEAD "Host: allowed\r\n\r\n" HEAD "Host: evil\r\n\r\n"), "GET / allowed <>\nGET / evil <>\n" },
   { BYTES (HEAD "Host: allowed\r\n\r\n\r\n" HEAD "Host: allowed\r\n\r\n"), "GET / allowed <>\n" NOT_HTTP },
-  { BYTES (POST "Content-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\nHost: b\r\n\r\n"), "POST / allowed 3 <abc>\nGET / b close <>\n" },
+  { BYTES (POST "Content-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\nHost: b\r\n\r\n"), "POST / allowed 3 <abc>\nGET / b 1.0 close <>\n" },
   { BYTES (CHUNKED "3\r\nabc\r\n0\r\n\r\n" HEAD "Host: b\r\nAccept: c\r\n\r\nHE"), TAKEN_CHUNKED "abc>\nGET / b [accept: c] <>\n…" },
 };
 
@@ -344,8 +347,8 @@ static const Row case_124[] = {
   { BYTES (HEAD "Host: allowed\r\nConnection: close, host\r\n\r\n"), NAMES },
   { BYTES (HEAD "Host: allowed\r\nConnection: content-length\r\nContent-Length: 3\r\n\r\n"), NAMES },
   { BYTES (HEAD "Host: allowed\r\nConnection: Range\r\nRange: bytes=0-1\r\n\r\n"), NAMES },
-  { BYTES ("GET / HTTP/1.0\r\nHost: allowed\r\nConnection: keep-alive\r\n\r\n"), "GET / allowed <>\n" },
-  { BYTES ("GET / HTTP/1.0\r\nHost: allowed\r\nConnection: keep-alive, close\r\n\r\n"), "GET / allowed close <>\n" },
+  { BYTES ("GET / HTTP/1.0\r\nHost: allowed\r\nConnection: keep-alive\r\n\r\n"), "GET / allowed 1.0 <>\n" },
+  { BYTES ("GET / HTTP/1.0\r\nHost: allowed\r\nConnection: keep-alive, close\r\n\r\n"), "GET / allowed 1.0 close <>\n" },
 };
 
 static const Row case_125[] = {
@@ -371,6 +374,8 @@ static const Row case_127[] = {
   { BYTES ("OPTIONSX / HTTP/1.1\r\nHost: allowed\r\n\r\n"), NO_METHOD },
   { BYTES ("PROPFIND / HTTP/1.1\r\nHost: allowed\r\n\r\n"), NO_METHOD },
   { BYTES ("GET\t/ HTTP/1.1\r\nHost: allowed\r\n\r\n"), NOT_HTTP },
+  { BYTES ("OPTIONS\t/ HTTP/1.1\r\nHost: allowed\r\n\r\n"), NOT_HTTP },
+  { BYTES ("PROPFIND"), NO_METHOD },
   { BYTES ("\tGET / HTTP/1.1\r\nHost: allowed\r\n\r\n"), NOT_HTTP },
   { BYTES ("GET\r\nX: / HTTP/1.1\r\nHost: allowed\r\n\r\n"), NOT_HTTP },
   { BYTES ("GET\0 / HTTP/1.1\r\nHost: allowed\r\n\r\n"), NOT_HTTP },
@@ -413,7 +418,7 @@ static const Row case_130[] = {
   { BYTES (POST "expect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n"), "POST / allowed continue chunked <…" },
   { BYTES (POST "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n"), "POST / allowed 0 <>\n" },
   { BYTES (HEAD "Host: allowed\r\nExpect: 100-continue\r\n\r\n"), "GET / allowed <>\n" },
-  { BYTES ("PUT / HTTP/1.0\r\nHost: allowed\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab"), "PUT / allowed close 2 <ab>\n" },
+  { BYTES ("PUT / HTTP/1.0\r\nHost: allowed\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab"), "PUT / allowed 1.0 close 2 <ab>\n" },
   { BYTES (POST "Expect: 200-ok\r\nContent-Length: 5\r\n\r\n"), EXPECTS },
   { BYTES (POST "Expect: 100-continue, x\r\nContent-Length: 5\r\n\r\n"), EXPECTS },
   { BYTES (POST "Expect:\r\nContent-Length: 5\r\n\r\n"), EXPECTS },
@@ -591,7 +596,7 @@ test_pieces (void)
 
   g_assert_cmpstr (whole, ==,
                    "POST /a?b allowed:8080 chunked [content-type: text/plain] <hello and a chunk that is 32 bytes lo>\n"
-                   "PUT /c allowed continue 4 [user-agent: x] <abcd>\nGET /d allowed close <>\n" OTHER_VERSION);
+                   "PUT /c allowed continue 4 [user-agent: x] <abcd>\nGET /d allowed 1.0 close <>\n" OTHER_VERSION);
 
   for (guint i = 0; i < 5000; i++)
     {
