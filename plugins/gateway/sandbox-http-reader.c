@@ -140,7 +140,7 @@ sandbox_http_read_method (const char         *bytes,
 
       if (length == 0 || bytes[length] != ' ')
         {
-          sandbox_http_refuse (refusal, 400, "does not begin as an HTTP request");
+          sandbox_http_refuse (refusal, 400, "the request does not begin as one of HTTP");
           return SANDBOX_HTTP_PARSE_REFUSED;
         }
     }
@@ -154,7 +154,7 @@ sandbox_http_read_method (const char         *bytes,
         }
     }
 
-  sandbox_http_refuse (refusal, 405, "has a method that is not passed on");
+  sandbox_http_refuse (refusal, 405, "the request has a method that is not passed on");
   return SANDBOX_HTTP_PARSE_REFUSED;
 }
 
@@ -177,9 +177,9 @@ sandbox_http_scan_line (const char         *bytes,
           return SANDBOX_HTTP_PARSE_HEAD;
         }
       else if (after_cr || bytes[i] == '\n')
-        sandbox_http_refuse (refusal, 400, "has a line that does not end in CRLF");
+        sandbox_http_refuse (refusal, 400, "the request has a line that does not end in CRLF");
       else if (bytes[i] != '\r' && (bytes[i] < ' ' || bytes[i] > '~'))
-        sandbox_http_refuse (refusal, 400, "has a byte in its head that is not printable ASCII");
+        sandbox_http_refuse (refusal, 400, "the request has a byte in its head that is not printable ASCII");
       else
         continue;
 
@@ -190,7 +190,7 @@ sandbox_http_scan_line (const char         *bytes,
   if (size < SANDBOX_HTTP_MAX_HEAD_BYTES)
     return SANDBOX_HTTP_PARSE_MORE;
 
-  sandbox_http_refuse (refusal, 431, "has a head of more than 16 KiB");
+  sandbox_http_refuse (refusal, 431, "the request has a head of more than 16 KiB");
 
   return SANDBOX_HTTP_PARSE_REFUSED;
 }
@@ -208,14 +208,14 @@ sandbox_http_read_target (char               *text,
   gsize             n_version;
 
   if (space == NULL)
-    return sandbox_http_refuse (refusal, 400, "has a first line without a version");
+    return sandbox_http_refuse (refusal, 400, "the request has a first line without a version");
 
   version = space + 1;
   n_version = length - (version - text);
   if (n_version != strlen ("HTTP/1.1") || memcmp (version, "HTTP/", strlen ("HTTP/")) != 0)
-    return sandbox_http_refuse (refusal, 400, "has a first line that does not end in a version");
+    return sandbox_http_refuse (refusal, 400, "the request has a first line that does not end in a version");
   if (memcmp (version, "HTTP/1.1", n_version) != 0 && memcmp (version, "HTTP/1.0", n_version) != 0)
-    return sandbox_http_refuse (refusal, 505, "has a version other than HTTP/1.1 and HTTP/1.0");
+    return sandbox_http_refuse (refusal, 505, "the request has a version other than HTTP/1.1 and HTTP/1.0");
 
   lines->is_1_0 = version[n_version - 1] == '0';
   lines->target = text;
@@ -224,7 +224,7 @@ sandbox_http_read_target (char               *text,
   lines->n_authority = 0;
 
   if (memchr (text, '#', lines->n_target) != NULL)
-    return sandbox_http_refuse (refusal, 400, "has a target with a fragment");
+    return sandbox_http_refuse (refusal, 400, "the request has a target with a fragment");
 
   /* From a client that knows only http_proxy. */
   if (lines->n_target > strlen (scheme) && memcmp (text, scheme, strlen (scheme)) == 0)
@@ -240,7 +240,7 @@ sandbox_http_read_target (char               *text,
     }
 
   if (lines->n_target == 0 || text[0] != '/')
-    return sandbox_http_refuse (refusal, 400, "has a target that is neither a path nor begins with http://");
+    return sandbox_http_refuse (refusal, 400, "the request has a target that is neither a path nor begins with http://");
 
   return TRUE;
 }
@@ -261,7 +261,7 @@ sandbox_http_read_host (char               *host,
       for (at++; g_ascii_isxdigit (*at) || *at == ':' || *at == '.'; at++)
         ;
       if (at == host + 1 || *at != ']')
-        return sandbox_http_refuse (refusal, 400, "has a Host that is no address");
+        return sandbox_http_refuse (refusal, 400, "the request has a Host that is no address");
       at++;
     }
   else
@@ -269,11 +269,11 @@ sandbox_http_read_host (char               *host,
       for (; g_ascii_isalnum (*at) || *at == '-' || *at == '.' || *at == '_'; at++)
         ;
       if (at == host)
-        return sandbox_http_refuse (refusal, 400, "has a Host that is no name");
+        return sandbox_http_refuse (refusal, 400, "the request has a Host that is no name");
     }
 
   if (at - host > MAX_HOST_BYTES)
-    return sandbox_http_refuse (refusal, 400, "has a Host that is too long");
+    return sandbox_http_refuse (refusal, 400, "the request has a Host that is too long");
 
   if (*at == ':')
     {
@@ -283,11 +283,11 @@ sandbox_http_read_host (char               *host,
       for (at++; g_ascii_isdigit (*at) && n_digits < 5 && (port > 0 || *at != '0'); at++, n_digits++)
         port = 10 * port + g_ascii_digit_value (*at);
       if (port == 0 || port > G_MAXUINT16 || *at != '\0')
-        return sandbox_http_refuse (refusal, 400, "has a Host with a port that is not plain");
+        return sandbox_http_refuse (refusal, 400, "the request has a Host with a port that is not plain");
     }
 
   if (*at != '\0')
-    return sandbox_http_refuse (refusal, 400, "has a Host that is neither a name nor an address");
+    return sandbox_http_refuse (refusal, 400, "the request has a Host that is neither a name nor an address");
 
   return TRUE;
 }
@@ -304,7 +304,7 @@ sandbox_http_read_length (const char         *text,
     *length = 10 * *length + g_ascii_digit_value (text[n_digits]);
 
   if (n_digits == 0 || text[n_digits] != '\0' || (n_digits > 1 && text[0] == '0'))
-    return sandbox_http_refuse (refusal, 400, "has a Content-Length that is no plain number");
+    return sandbox_http_refuse (refusal, 400, "the request has a Content-Length that is no plain number");
 
   return TRUE;
 }
@@ -324,7 +324,7 @@ sandbox_http_read_connection (const char         *text,
       else if (sandbox_http_equal (text, length, "keep-alive"))
         lines->keep_alive = TRUE;
       else if (sandbox_http_name_lookup (text, length) != NAME_OTHER)
-        return sandbox_http_refuse (refusal, 400, "has a Connection that names another header");
+        return sandbox_http_refuse (refusal, 400, "the request has a Connection that names another header");
 
       text += length;
       text += strspn (text, ", ");
@@ -341,7 +341,7 @@ sandbox_http_read_value (SandboxHttpName     name,
                          SandboxHttpRefusal *refusal)
 {
   if (name != NAME_CONNECTION && (lines->stood & (1u << name)) != 0)
-    return sandbox_http_refuse (refusal, 400, "has a header twice that may stand once");
+    return sandbox_http_refuse (refusal, 400, "the request has a header twice that may stand once");
   lines->stood |= 1u << name;
 
   switch (name)
@@ -356,7 +356,7 @@ sandbox_http_read_value (SandboxHttpName     name,
     case NAME_EXPECT:
       head->expects_continue = TRUE;
       return g_ascii_strcasecmp (value, "100-continue") == 0 ||
-             sandbox_http_refuse (refusal, 417, "expects what is not known");
+             sandbox_http_refuse (refusal, 417, "the request expects what is not known");
 
     case NAME_HOST:
       head->host = value;
@@ -365,11 +365,11 @@ sandbox_http_read_value (SandboxHttpName     name,
     case NAME_TRANSFER_ENCODING:
       head->framing = SANDBOX_HTTP_BODY_CHUNKED;
       return strcmp (value, "chunked") == 0 ||
-             sandbox_http_refuse (refusal, 400, "has a Transfer-Encoding that is not chunked");
+             sandbox_http_refuse (refusal, 400, "the request has a Transfer-Encoding that is not chunked");
 
     case NAME_HTTP2_SETTINGS:
     case NAME_UPGRADE:
-      return sandbox_http_refuse (refusal, 400, "asks for another protocol");
+      return sandbox_http_refuse (refusal, 400, "the request asks for another protocol");
 
     case NAME_ACCEPT:
     case NAME_ACCEPT_LANGUAGE:
@@ -402,15 +402,15 @@ sandbox_http_read_header (char               *line,
   SandboxHttpName name;
 
   if (line[0] == ' ')
-    return sandbox_http_refuse (refusal, 400, "has a line that begins with a blank");
+    return sandbox_http_refuse (refusal, 400, "the request has a line that begins with a blank");
   if (colon == NULL)
-    return sandbox_http_refuse (refusal, 400, "has a header without a colon");
+    return sandbox_http_refuse (refusal, 400, "the request has a header without a colon");
   if (colon == line)
-    return sandbox_http_refuse (refusal, 400, "has a header without a name");
+    return sandbox_http_refuse (refusal, 400, "the request has a header without a name");
 
   for (const char *at = line; at < colon; at++)
     if (!g_ascii_isalnum (*at) && strchr ("!#$%&'*+-.^_`|~", *at) == NULL)
-      return sandbox_http_refuse (refusal, 400, "has a header with a name that is none");
+      return sandbox_http_refuse (refusal, 400, "the request has a header with a name that is none");
 
   name = sandbox_http_name_lookup (line, colon - line);
   if (name == NAME_OTHER)
@@ -434,11 +434,11 @@ sandbox_http_read_whole (SandboxHttpLines   *lines,
   gboolean has_length = (lines->stood & (1u << NAME_CONTENT_LENGTH)) != 0;
 
   if (head->host == NULL)
-    return sandbox_http_refuse (refusal, 400, "has no Host");
+    return sandbox_http_refuse (refusal, 400, "the request has no Host");
   if (lines->authority != NULL && !sandbox_http_equal (lines->authority, lines->n_authority, head->host))
-    return sandbox_http_refuse (refusal, 400, "has a target that is not of its Host");
+    return sandbox_http_refuse (refusal, 400, "the request has a target that is not of its Host");
   if ((lines->stood & (1u << NAME_TRANSFER_ENCODING)) != 0 && (has_length || lines->is_1_0))
-    return sandbox_http_refuse (refusal, 400, "has a Transfer-Encoding beside a length, or in HTTP/1.0");
+    return sandbox_http_refuse (refusal, 400, "the request has a Transfer-Encoding beside a length, or in HTTP/1.0");
 
   head->minor = lines->is_1_0 ? 0 : 1;
   head->keep_alive = !lines->close && (lines->keep_alive || !lines->is_1_0);
@@ -506,7 +506,7 @@ sandbox_http_head_parse (char               *buffer,
 
       if (++n_headers > MAX_HEADERS)
         {
-          sandbox_http_refuse (refusal, 431, "has more than 64 headers");
+          sandbox_http_refuse (refusal, 431, "the request has more than 64 headers");
           return SANDBOX_HTTP_PARSE_REFUSED;
         }
       if (!sandbox_http_read_header (line, end, &lines, head, refusal))
