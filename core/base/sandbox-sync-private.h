@@ -59,6 +59,20 @@ void               sandbox_dispatcher_invoke (SandboxDispatcher *self,
                                               gpointer           data,
                                               GDestroyNotify     notify);
 
+/* For one who looks what there is to do, and is told of it often. However often the bell rings, @func waits once at home,
+ * where it may be for ever, and once in the calls that block. FALSE when it waits there already: @data was not taken. */
+typedef struct
+{
+  gboolean at_home; /* both guarded by the dispatcher; FALSE at first */
+  gboolean in_call;
+} SandboxBell;
+
+gboolean sandbox_dispatcher_ring (SandboxDispatcher *self,
+                                  SandboxBell       *bell,
+                                  GSourceOnceFunc    func,
+                                  gpointer           data,
+                                  GDestroyNotify     notify);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxDispatcher, sandbox_dispatcher_unref)
 
 G_END_DECLS

@@ -61,26 +61,92 @@ sandbox_dispatcher_unref (SandboxDispatcher *self)
   g_free (self);
 }
 
+/* Under the lock: a call that is ending takes its context off the list first and runs what it finds there last, so
+ * nothing is attached to a context that nobody iterates any more. Let go of under it too: GLib takes the lock of the
+ * context for that, which must not be gone. */
+static void
+sandbox_dispatcher_attach_locked (SandboxDispatcher *self,
+                                  GSourceFunc        func,
+                                  gpointer           data,
+                                  GDestroyNotify     notify)
+{
+  g_autoptr (GSource) source = g_idle_source_new ();
+  GMainContext *context = g_queue_peek_head (&self->blocked);
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, func, data, notify);
+  g_source_attach (source, context != NULL ? context : self->home);
+}
+
 void
 sandbox_dispatcher_invoke (SandboxDispatcher *self,
                            GSourceFunc        func,
                            gpointer           data,
                            GDestroyNotify     notify)
 {
-  GSource      *source = g_idle_source_new ();
-  GMainContext *context;
-
-  g_source_set_priority (source, G_PRIORITY_DEFAULT);
-  g_source_set_callback (source, func, data, notify);
-
-  /* Attached under the lock: a call that is ending takes its context off the list first and runs
-   * what it finds there last, so nothing is attached to a context that nobody iterates any more.
-   * Let go of under it too: GLib takes the lock of the context for that, which must not be gone. */
   g_mutex_lock (&self->lock);
-  context = g_queue_peek_head (&self->blocked);
-  g_source_attach (source, context != NULL ? context : self->home);
-  g_source_unref (source);
+  sandbox_dispatcher_attach_locked (self, func, data, notify);
   g_mutex_unlock (&self->lock);
+}
+
+typedef struct
+{
+  SandboxDispatcher *dispatcher;
+  gboolean          *waits; /* of the bell, which is there as long as the data */
+  GSourceOnceFunc    func;
+  gpointer           data;
+  GDestroyNotify     notify;
+} SandboxRing;
+
+static void
+sandbox_ring_free (gpointer user_data)
+{
+  SandboxRing *ring = user_data;
+
+  if (ring->notify != NULL)
+    ring->notify (ring->data);
+  sandbox_dispatcher_unref (ring->dispatcher);
+  g_free (ring);
+}
+
+static gboolean
+sandbox_ring_cb (gpointer user_data)
+{
+  SandboxRing *ring = user_data;
+
+  /* Before it looks: what comes from now on rings again. */
+  g_mutex_lock (&ring->dispatcher->lock);
+  *ring->waits = FALSE;
+  g_mutex_unlock (&ring->dispatcher->lock);
+  ring->func (ring->data);
+
+  return G_SOURCE_REMOVE;
+}
+
+gboolean
+sandbox_dispatcher_ring (SandboxDispatcher *self,
+                         SandboxBell       *bell,
+                         GSourceOnceFunc    func,
+                         gpointer           data,
+                         GDestroyNotify     notify)
+{
+  gboolean *waits = NULL;
+  gboolean  rings = FALSE;
+
+  g_mutex_lock (&self->lock);
+  waits = g_queue_is_empty (&self->blocked) ? &bell->at_home : &bell->in_call;
+  rings = !*waits;
+  if (rings)
+    {
+      SandboxRing *ring = g_new (SandboxRing, 1);
+
+      *waits = TRUE;
+      *ring = (SandboxRing){ sandbox_dispatcher_ref (self), waits, func, data, notify };
+      sandbox_dispatcher_attach_locked (self, sandbox_ring_cb, ring, sandbox_ring_free);
+    }
+  g_mutex_unlock (&self->lock);
+
+  return rings;
 }
 
 static void

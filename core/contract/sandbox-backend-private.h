@@ -35,6 +35,12 @@ void sandbox_backend_set_gateway_func (SandboxBackend    *self,
 SandboxGateway *sandbox_backend_make_gateway (SandboxBackend *self,
                                               GError        **error);
 
+/* Whether anybody listens. */
+gboolean sandbox_backend_wants_gateway_errors (SandboxBackend *self);
+
+void sandbox_backend_emit_gateway_error (SandboxBackend *self,
+                                         const GError   *error);
+
 /* In the context of the call. */
 void sandbox_backend_emit_prewarm_progress (SandboxBackend *self,
                                             const char     *name,

@@ -46,9 +46,10 @@ static GParamSpec *properties[PROP_MAX_CONCURRENT_COMMANDS + 1];
 typedef enum
 {
   SIGNAL_PREWARM_PROGRESS,
+  SIGNAL_GATEWAY_ERROR,
 } SandboxBackendSignals;
 
-static guint signals[SIGNAL_PREWARM_PROGRESS + 1];
+static guint signals[SIGNAL_GATEWAY_ERROR + 1];
 
 G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (SandboxBackend, sandbox_backend, G_TYPE_OBJECT)
 
@@ -259,6 +260,22 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
   signals[SIGNAL_PREWARM_PROGRESS] =
       g_signal_new ("prewarm-progress", SANDBOX_TYPE_BACKEND, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                     G_TYPE_NONE, 3, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_UINT64);
+
+  /**
+   * SandboxBackend::gateway-error:
+   * @self: a backend
+   * @error: the cause
+   *
+   * A request of a command was let through to an origin but failed.
+   *
+   * The command is told that it failed, and not why: this is for the log of the host. It is emitted where
+   * [signal@Sandbox.Session::network-request] of the session is, and is bounded with it.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_GATEWAY_ERROR] =
+      g_signal_new ("gateway-error", SANDBOX_TYPE_BACKEND, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                    G_TYPE_NONE, 1, G_TYPE_ERROR);
 }
 
 static void
@@ -347,6 +364,19 @@ sandbox_backend_make_gateway (SandboxBackend *self,
                G_OBJECT_TYPE_NAME (self));
 
   return NULL;
+}
+
+gboolean
+sandbox_backend_wants_gateway_errors (SandboxBackend *self)
+{
+  return g_signal_has_handler_pending (self, signals[SIGNAL_GATEWAY_ERROR], 0, FALSE);
+}
+
+void
+sandbox_backend_emit_gateway_error (SandboxBackend *self,
+                                    const GError   *error)
+{
+  g_signal_emit (self, signals[SIGNAL_GATEWAY_ERROR], 0, error);
 }
 
 void

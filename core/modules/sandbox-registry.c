@@ -521,7 +521,9 @@ sandbox_registry_make_gateway (gpointer data,
 {
   SandboxRegistry *self = data;
   g_autoptr (SandboxBackendInfo) info = NULL;
-  GType type = G_TYPE_INVALID;
+  g_autoptr (SandboxGateway) gateway = NULL;
+  SandboxGatewayInterface *iface = NULL;
+  GType                    type = G_TYPE_INVALID;
 
   if (!sandbox_registry_check_own (self, error))
     return NULL;
@@ -535,8 +537,18 @@ sandbox_registry_make_gateway (gpointer data,
       return NULL;
     }
   type = sandbox_backend_info_load (info, error);
+  if (type == G_TYPE_INVALID)
+    return NULL;
+  gateway = g_object_new (type, NULL);
+  iface = SANDBOX_GATEWAY_GET_IFACE (gateway);
+  if (iface->set_policy == NULL || iface->add_door == NULL || iface->remove_door == NULL || iface->close == NULL)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_MODULE, "%s is no gateway: it lacks a function of the interface",
+                   g_type_name (type));
+      return NULL;
+    }
 
-  return type != G_TYPE_INVALID ? g_object_new (type, NULL) : NULL;
+  return g_steal_pointer (&gateway);
 }
 
 SandboxBackend *

@@ -10,11 +10,12 @@ G_BEGIN_DECLS
 SandboxCommand *sandbox_command_freeze (SandboxCommand *self);
 
 /* A frozen copy as drivers get it: the working directory as the session has checked it, limits where the
- * command leaves them unset, and a pipe for its input if it brings none. */
-SandboxCommand *sandbox_command_freeze_for_driver (SandboxCommand *self,
-                                                   const char     *cwd,
-                                                   SandboxLimits  *default_limits,
-                                                   gboolean        with_pipe);
+ * command leaves them unset, variables that it does not set itself, and a pipe for its input if it brings none. */
+SandboxCommand *sandbox_command_freeze_for_driver (SandboxCommand    *self,
+                                                   const char        *cwd,
+                                                   SandboxLimits     *default_limits,
+                                                   const char *const *default_environment,
+                                                   gboolean           with_pipe);
 
 /* Whether the command could be started anywhere: INVALID without a program or with a variable that is
  * none, LIMIT when the kernel would refuse the size. The working directory is the session's to judge. */

@@ -1049,10 +1049,11 @@ sandbox_command_freeze (SandboxCommand *self)
 }
 
 SandboxCommand *
-sandbox_command_freeze_for_driver (SandboxCommand *self,
-                                   const char     *cwd,
-                                   SandboxLimits  *default_limits,
-                                   gboolean        with_pipe)
+sandbox_command_freeze_for_driver (SandboxCommand    *self,
+                                   const char        *cwd,
+                                   SandboxLimits     *default_limits,
+                                   const char *const *default_environment,
+                                   gboolean           with_pipe)
 {
   SandboxCommand *copy = NULL;
 
@@ -1069,6 +1070,12 @@ sandbox_command_freeze_for_driver (SandboxCommand *self,
       g_autoptr (SandboxLimits) own = g_steal_pointer (&copy->limits);
 
       copy->limits = sandbox_limits_merge (own, default_limits);
+    }
+  if (default_environment != NULL)
+    {
+      g_auto (GStrv) own = g_steal_pointer (&copy->environment);
+
+      copy->environment = sandbox_environment_merge (default_environment, (const char *const *) own);
     }
   copy->wants_stdin_pipe = with_pipe && copy->input == NULL;
 

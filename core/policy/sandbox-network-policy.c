@@ -1142,6 +1142,12 @@ sandbox_network_policy_freeze (SandboxNetworkPolicy *self)
   return copy;
 }
 
+gboolean
+sandbox_network_policy_lists_origins (SandboxNetworkPolicy *self)
+{
+  return self->mode == SANDBOX_NETWORK_MODE_ALLOW_LIST && self->rules->len > 0;
+}
+
 static gboolean
 sandbox_network_rule_equal (const SandboxNetworkRule *self,
                             const SandboxNetworkRule *other)

@@ -11,11 +11,14 @@
 #include "sandbox-driver-private.h"
 #include "sandbox-error-private.h"
 #include "sandbox-handle-private.h"
+#include "sandbox-network-policy-private.h"
+#include "sandbox-network-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-profile-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-state-private.h"
 #include "sandbox-storage-private.h"
+#include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
 #include "sandbox-workspace.h"
 
@@ -154,9 +157,11 @@ sandbox_backend_plan (SandboxBackend       *self,
 {
   g_autoptr (SandboxCommand) frozen_command = NULL;
   g_autoptr (SandboxCreateOptions) frozen_options = NULL;
-  g_autofree char *bytes = NULL;
-  g_autofree char *cwd = NULL;
-  SandboxProfile  *profile = NULL;
+  g_autofree char      *bytes = NULL;
+  g_autofree char      *cwd = NULL;
+  SandboxProfile       *profile = NULL;
+  SandboxNetworkPolicy *network = NULL;
+  const char *const    *variables = NULL;
 
   g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_COMMAND (command), NULL);
@@ -176,14 +181,18 @@ sandbox_backend_plan (SandboxBackend       *self,
     return NULL;
 
   cwd = sandbox_path_escape (bytes);
+  network = sandbox_create_options_get_network (frozen_options);
+  if (network != NULL && sandbox_network_policy_lists_origins (network) && sandbox_network_policy_get_loopback_door (network))
+    variables = sandbox_network_proxy_variables;
   frozen_command = sandbox_command_freeze_for_driver (command, cwd,
-                                                      profile != NULL ? sandbox_profile_get_limits (profile) : NULL, FALSE);
+                                                      profile != NULL ? sandbox_profile_get_limits (profile) : NULL,
+                                                      variables, FALSE);
 
   return SANDBOX_BACKEND_GET_CLASS (self)->plan (self, frozen_command, frozen_options, error);
 }
 
-/* A create: open the workspace (which may block), let the backend make the driver, put a session over it. When that
- * fails, what was made on disk is removed before anybody is told. The steps stand last to first. */
+/* A create: open the workspace (which may block), let the backend make the driver, put a session over it, and a gateway
+ * beside it if the policy lists origins. When that fails, what was made on disk is removed before anybody is told. The steps stand last to first. */
 
 typedef struct
 {
@@ -193,6 +202,7 @@ typedef struct
   guint                 gid;
   SandboxWorkspace     *workspace;
   SandboxKeptSession   *kept; /* nullable */
+  SandboxCore          *core; /* which has what is kept */
   GError               *error;
 } SandboxCreate;
 
@@ -205,6 +215,7 @@ sandbox_create_free (gpointer data)
   g_clear_pointer (&create->dispatcher, sandbox_dispatcher_unref);
   g_clear_object (&create->workspace);
   g_clear_pointer (&create->kept, sandbox_kept_session_free);
+  g_clear_pointer (&create->core, sandbox_core_unref);
   g_clear_error (&create->error);
   g_free (create);
 }
@@ -217,9 +228,85 @@ sandbox_backend_undo_create (gpointer data,
   SandboxCreate *create = g_task_get_task_data (task);
 
   g_clear_object (&create->workspace);
-  sandbox_kept_session_undo (create->kept);
+  sandbox_kept_session_undo (create->core != NULL ? sandbox_core_get_kept (create->core) : create->kept);
   g_clear_pointer (&create->kept, sandbox_kept_session_free);
+  g_clear_pointer (&create->core, sandbox_core_unref);
   g_task_return_error (task, g_steal_pointer (&create->error));
+}
+
+static void
+sandbox_backend_end_create (GTask *task)
+{
+  SandboxCreate *create = g_task_get_task_data (task);
+  g_autoptr (SandboxCore) core = g_steal_pointer (&create->core);
+
+  g_task_return_pointer (task, sandbox_handle_new_for_core (core), g_object_unref);
+}
+
+/* With the error of the create; @task is taken. */
+static void
+sandbox_backend_fail_create (GTask   *task_taken,
+                             gboolean has_kept)
+{
+  g_autoptr (GTask) task = task_taken;
+  SandboxCreate *create = g_task_get_task_data (task);
+
+  if (has_kept)
+    sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_backend_undo_create, g_steal_pointer (&task));
+  else
+    g_task_return_error (task, g_steal_pointer (&create->error));
+}
+
+static gboolean
+sandbox_backend_discard_driver_cb (gpointer user_data)
+{
+  sandbox_driver_discard (user_data);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_backend_network_ready (gpointer      user_data,
+                               gpointer      answer,
+                               const GError *error)
+{
+  g_autoptr (GTask) task = user_data;
+  SandboxCreate *create = g_task_get_task_data (task);
+
+  if (g_cancellable_is_cancelled (g_task_get_cancellable (task)))
+    create->error = sandbox_error_new_cancelled ();
+  else if (error != NULL)
+    create->error = g_error_copy (error);
+
+  if (create->error == NULL)
+    {
+      sandbox_backend_end_create (task);
+      return;
+    }
+  sandbox_core_invoke_for_driver (create->core, sandbox_backend_discard_driver_cb,
+                                  g_object_ref (sandbox_core_get_driver (create->core)), g_object_unref);
+  sandbox_backend_fail_create (g_object_ref (task), sandbox_core_get_kept (create->core) != NULL);
+}
+
+/* On the worker, whose context outlives the call. */
+static gboolean
+sandbox_backend_begin_network_cb (gpointer user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  g_autoptr (SandboxNetworkPolicy) policy = NULL;
+  g_autoptr (SandboxRequest) request = NULL;
+  SandboxCreate *create = g_task_get_task_data (task);
+  GError        *error = NULL;
+  gboolean       taken = FALSE;
+
+  policy = sandbox_core_dup_policy (create->core);
+  request = sandbox_request_new_internal (G_TYPE_NONE, g_task_get_cancellable (task), sandbox_backend_network_ready,
+                                          g_object_ref (task));
+  sandbox_request_set_limits (request, CREATE_LIMIT_MS, 0);
+  taken = sandbox_network_begin (create->core, policy, TRUE, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+
+  return G_SOURCE_REMOVE;
 }
 
 static void
@@ -228,7 +315,6 @@ sandbox_backend_driver_created (gpointer      user_data,
                                 const GError *error)
 {
   g_autoptr (GTask) task = user_data;
-  g_autoptr (SandboxCore) core = NULL;
   SandboxCreate *create = g_task_get_task_data (task);
 
   if (g_cancellable_is_cancelled (g_task_get_cancellable (task)))
@@ -240,16 +326,18 @@ sandbox_backend_driver_created (gpointer      user_data,
   else if (error != NULL)
     create->error = g_error_copy (error);
 
-  if (create->error != NULL && create->kept != NULL)
-    sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_backend_undo_create, g_steal_pointer (&task));
-  else if (create->error != NULL)
-    g_task_return_error (task, g_steal_pointer (&create->error));
-  else
+  if (create->error != NULL)
     {
-      core = sandbox_core_new (answer, g_task_get_source_object (task), create->options,
-                               g_steal_pointer (&create->kept), create->dispatcher);
-      g_task_return_pointer (task, sandbox_handle_new_for_core (core), g_object_unref);
+      sandbox_backend_fail_create (g_steal_pointer (&task), create->kept != NULL);
+      return;
     }
+
+  create->core = sandbox_core_new (answer, g_task_get_source_object (task), create->options,
+                                   g_steal_pointer (&create->kept), create->dispatcher);
+  if (sandbox_network_needs_gateway (create->core))
+    sandbox_worker_invoke (sandbox_backend_begin_network_cb, g_steal_pointer (&task), NULL);
+  else
+    sandbox_backend_end_create (task);
 }
 
 static void
@@ -347,6 +435,51 @@ sandbox_backend_wants_workspace (SandboxBackend *self,
   return state == NULL || sandbox_state_check_backend (state, sandbox_backend_get_name (self), error);
 }
 
+static void
+sandbox_backend_begin_create (SandboxBackend       *self,
+                              SandboxCreateOptions *options,
+                              SandboxDispatcher    *dispatcher,
+                              GCancellable         *cancellable,
+                              GAsyncReadyCallback   callback,
+                              gpointer              user_data)
+{
+  g_autoptr (GTask) task = NULL;
+  g_autoptr (GTask) opening = NULL;
+  SandboxCreate *create = NULL;
+  GError        *error = NULL;
+
+  task = g_task_new (self, cancellable, callback, user_data);
+  g_task_set_source_tag (task, sandbox_backend_create_async);
+  if (g_task_return_error_if_cancelled (task))
+    return;
+  g_task_set_check_cancellable (task, FALSE);
+  if (!sandbox_backend_check_own (self, &error) ||
+      !sandbox_create_options_validate (options, &error))
+    {
+      g_task_return_error (task, error);
+      return;
+    }
+
+  create = g_new0 (SandboxCreate, 1);
+  create->options = sandbox_create_options_freeze (options);
+  create->dispatcher = sandbox_dispatcher_ref (dispatcher);
+  g_task_set_task_data (task, create, sandbox_create_free);
+
+  if (sandbox_backend_wants_workspace (self, create, &error))
+    {
+      opening = g_task_new (self, cancellable, sandbox_backend_workspace_opened_cb, g_object_ref (task));
+      g_task_set_source_tag (opening, sandbox_backend_open_workspace);
+      g_task_set_check_cancellable (opening, FALSE);
+      g_task_set_task_data (opening, create, NULL); /* which @task has */
+      sandbox_storage_run (sandbox_create_options_get_state (create->options) != NULL ? SANDBOX_POOL_ATTACHES : SANDBOX_POOL_CALLS,
+                           sandbox_backend_open_workspace, g_steal_pointer (&opening));
+    }
+  else if (error != NULL)
+    g_task_return_error (task, error);
+  else
+    sandbox_backend_create_driver (task);
+}
+
 /**
  * sandbox_backend_create_async:
  * @self: a backend
@@ -369,6 +502,7 @@ sandbox_backend_wants_workspace (SandboxBackend *self,
  * - %SANDBOX_ERROR_UNAVAILABLE when this host cannot build the sandbox (the message names the step),
  * - %SANDBOX_ERROR_NOT_SUPPORTED or %SANDBOX_ERROR_NETWORK_DENIED when something that was asked for cannot be
  *   enforced, or cannot be had from this backend,
+ * - %SANDBOX_ERROR_MODULE when the policy lists origins and the gateway is broken,
  * - %SANDBOX_ERROR_NOT_FOUND when there is no such template, or no such session any more,
  * - %SANDBOX_ERROR_BUSY when somebody has the session, or what its last owner left is alive for more than 5 seconds,
  * - %SANDBOX_ERROR_STATE_MISMATCH when the state is of another backend or template, or is not what is stored,
@@ -388,45 +522,14 @@ sandbox_backend_create_async (SandboxBackend       *self,
                               GAsyncReadyCallback   callback,
                               gpointer              user_data)
 {
-  g_autoptr (GTask) task = NULL;
-  g_autoptr (GTask) opening = NULL;
-  SandboxCreate *create = NULL;
-  GError        *error = NULL;
+  g_autoptr (SandboxDispatcher) dispatcher = NULL;
 
   g_return_if_fail (SANDBOX_IS_BACKEND (self));
   g_return_if_fail (SANDBOX_IS_CREATE_OPTIONS (options));
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, sandbox_backend_create_async);
-  if (g_task_return_error_if_cancelled (task))
-    return;
-  g_task_set_check_cancellable (task, FALSE);
-  if (!sandbox_backend_check_own (self, &error) ||
-      !sandbox_create_options_validate (options, &error))
-    {
-      g_task_return_error (task, error);
-      return;
-    }
-
-  create = g_new0 (SandboxCreate, 1);
-  create->options = sandbox_create_options_freeze (options);
-  create->dispatcher = sandbox_dispatcher_new ();
-  g_task_set_task_data (task, create, sandbox_create_free);
-
-  if (sandbox_backend_wants_workspace (self, create, &error))
-    {
-      opening = g_task_new (self, cancellable, sandbox_backend_workspace_opened_cb, g_object_ref (task));
-      g_task_set_source_tag (opening, sandbox_backend_open_workspace);
-      g_task_set_check_cancellable (opening, FALSE);
-      g_task_set_task_data (opening, create, NULL); /* which @task has */
-      sandbox_storage_run (sandbox_create_options_get_state (create->options) != NULL ? SANDBOX_POOL_ATTACHES : SANDBOX_POOL_CALLS,
-                           sandbox_backend_open_workspace, g_steal_pointer (&opening));
-    }
-  else if (error != NULL)
-    g_task_return_error (task, error);
-  else
-    sandbox_backend_create_driver (task);
+  dispatcher = sandbox_dispatcher_new ();
+  sandbox_backend_begin_create (self, options, dispatcher, cancellable, callback, user_data);
 }
 
 /**
@@ -472,12 +575,15 @@ sandbox_backend_create (SandboxBackend       *self,
                         GError              **error)
 {
   g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
+  g_autoptr (SandboxDispatcher) dispatcher = NULL;
 
   g_return_val_if_fail (SANDBOX_IS_BACKEND (self), NULL);
   g_return_val_if_fail (SANDBOX_IS_CREATE_OPTIONS (options), NULL);
 
-  sandbox_sync_begin (&sync, NULL);
-  sandbox_backend_create_async (self, options, cancellable, sandbox_sync_cb, &sync);
+  /* This thread waits for the driver of the new session too, which may be one that is called nowhere else. */
+  dispatcher = sandbox_dispatcher_new ();
+  sandbox_sync_begin (&sync, dispatcher);
+  sandbox_backend_begin_create (self, options, dispatcher, cancellable, sandbox_sync_cb, &sync);
 
   return sandbox_backend_create_finish (self, sandbox_sync_wait (&sync), error);
 }

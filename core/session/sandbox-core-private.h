@@ -4,8 +4,10 @@
 #include "sandbox-admission-private.h"
 #include "sandbox-backend.h"
 #include "sandbox-driver.h"
+#include "sandbox-gateway.h"
 #include "sandbox-handle.h"
 #include "sandbox-process.h"
+#include "sandbox-session.h"
 #include "sandbox-storage-private.h"
 #include "sandbox-sync-private.h"
 
@@ -30,6 +32,7 @@ void         sandbox_core_unref (SandboxCore *self);
 /* Constant from the start */
 const char         *sandbox_core_get_id (SandboxCore *self);
 SandboxDriver      *sandbox_core_get_driver (SandboxCore *self);
+SandboxBackend     *sandbox_core_get_backend (SandboxCore *self); /* nullable */
 SandboxDispatcher  *sandbox_core_get_dispatcher (SandboxCore *self);
 guint64             sandbox_core_get_max_file_bytes (SandboxCore *self);
 const char         *sandbox_core_get_workspace_target (SandboxCore *self); /* in the guest */
@@ -61,10 +64,43 @@ gboolean   sandbox_core_add_process (SandboxCore    *self,
                                      SandboxProcess *process);
 GPtrArray *sandbox_core_dup_processes (SandboxCore *self);
 
-/* A policy changes alone: BUSY while commands are alive, and commands are BUSY meanwhile. */
-gboolean sandbox_core_begin_change (SandboxCore *self,
-                                    GError     **error);
+/* Calls @func in a thread in which the driver's functions may be called: on the worker, or in one of the host. */
+void sandbox_core_invoke_for_driver (SandboxCore   *self,
+                                     GSourceFunc    func,
+                                     gpointer       data,
+                                     GDestroyNotify notify);
+
+/* A policy changes alone: BUSY while commands are alive, and commands are BUSY meanwhile. A stop cancels @cancellable. */
+gboolean sandbox_core_begin_change (SandboxCore  *self,
+                                    GCancellable *cancellable,
+                                    GError      **error);
 void     sandbox_core_end_change (SandboxCore *self);
+
+/* The policy in force, NULL for deny all. Setting it tells the session when its gateway has come or gone. */
+SandboxNetworkPolicy *sandbox_core_dup_policy (SandboxCore *self);
+void                  sandbox_core_set_policy (SandboxCore          *self,
+                                               SandboxNetworkPolicy *policy);
+
+/* Where commands find the gateway, or NULL; and the variables that send them there. */
+const char        *sandbox_core_get_gateway_path (SandboxCore *self);
+const char *const *sandbox_core_get_proxy_variables (SandboxCore *self);
+
+/* The gateway of the session: taken once, unless the session has been stopped. Dropped when nothing came of it, so that
+ * there may be another, or when it is not known any more by which policy it judges: then there is none ever after. Both
+ * close it. */
+SandboxGateway *sandbox_core_dup_gateway (SandboxCore *self);
+gboolean        sandbox_core_take_gateway (SandboxCore    *self,
+                                           SandboxGateway *gateway,
+                                           GError        **error);
+void            sandbox_core_drop_gateway (SandboxCore *self,
+                                           gboolean     for_ever);
+
+/* For the stop, which closes it. */
+SandboxGateway *sandbox_core_steal_gateway (SandboxCore *self);
+
+/* To whom the signals of the gateway go; NULL before it goes away. */
+void sandbox_core_set_session (SandboxCore    *self,
+                               SandboxSession *session);
 
 /* TRUE for the one who is to stop the session and to end with sandbox_core_set_stopped (), which takes
  * @error; everybody else's @task gets the same answer, now or when that is done. */
@@ -84,7 +120,7 @@ gboolean sandbox_core_is_deleting (SandboxCore *self);
 
 SandboxPhase sandbox_core_get_phase (SandboxCore *self);
 
-/* Answers @task (taken) when no command is admitted any more, or after @limit_ms. */
+/* Answers @task (taken) when no command is admitted and no policy is being changed any more, or after @limit_ms. */
 void sandbox_core_wait_idle (SandboxCore *self,
                              GTask       *task,
                              guint        limit_ms);

@@ -4,8 +4,13 @@
 
 #include "sandbox-backend-private.h"
 #include "sandbox-fork-private.h"
+#include "sandbox-gateway-relay-private.h"
+#include "sandbox-network-policy-private.h"
+#include "sandbox-network-private.h"
 #include "sandbox-process-private.h"
 #include "sandbox-random-private.h"
+#include "sandbox-request-private.h"
+#include "sandbox-session-private.h"
 #include "sandbox-worker-private.h"
 #include "sandbox-workspace-path.h"
 
@@ -40,6 +45,7 @@ struct _SandboxCore
   SandboxCoreState state;
   guint            admitted;
   gboolean         changing;
+  GCancellable    *change; /* of what is changing */
   GPtrArray       *processes;
   GPtrArray       *stop_waiters; /* GTask */
   GError          *stop_error;   /* what became of the one stop */
@@ -47,6 +53,13 @@ struct _SandboxCore
   GPtrArray       *delete_waiters; /* GTask */
   GTask           *idle_waiter;
   GSource         *idle_limit;
+
+  SandboxSession       *session; /* no reference */
+  SandboxNetworkPolicy *policy;  /* in force; NULL: deny all */
+  const char           *gateway_path;
+  SandboxGateway       *gateway;
+  SandboxGatewayRelay  *relay;
+  gboolean              gateway_lost;
 };
 
 struct _SandboxTicket
@@ -91,6 +104,9 @@ sandbox_core_new (SandboxDriver        *driver,
                                                      : SANDBOX_WORKSPACE_PATH);
   self->required = (options != NULL ? sandbox_create_options_get_required (options) : SANDBOX_RESTRICTIONS_NONE) |
                    (profile != NULL ? sandbox_profile_get_required (profile) : SANDBOX_RESTRICTIONS_NONE);
+  self->policy = options != NULL && sandbox_create_options_get_network (options) != NULL
+                     ? sandbox_network_policy_freeze (sandbox_create_options_get_network (options))
+                     : NULL;
   g_set_object (&self->limits, limits);
   g_set_object (&self->backend, backend);
   self->admission = backend != NULL ? sandbox_admission_ref (sandbox_backend_get_admission (backend))
@@ -110,6 +126,47 @@ sandbox_core_ref (SandboxCore *self)
   return self;
 }
 
+static void
+sandbox_core_gateway_closed (gpointer      user_data,
+                             gpointer      answer,
+                             const GError *error)
+{
+  if (error != NULL)
+    g_debug ("A gateway was not closed: %s", error->message);
+  g_object_unref (user_data);
+}
+
+/* Nobody waits for it. @gateway and @relay are taken. */
+static void
+sandbox_core_close_gateway (SandboxGateway      *gateway,
+                            SandboxGatewayRelay *relay)
+{
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  sandbox_gateway_relay_set_session (relay, NULL);
+  sandbox_gateway_relay_set_backend (relay, NULL);
+  sandbox_gateway_relay_unref (relay);
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_core_gateway_closed, gateway);
+  taken = SANDBOX_GATEWAY_GET_IFACE (gateway)->close (gateway, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+}
+
+/* With the last reference. In a forked child the gateway's thread is not there, and it is left alone. */
+static void
+sandbox_core_release_gateway (SandboxCore *self)
+{
+  if (sandbox_fork_is_past (self->generation))
+    return;
+
+  if (self->relay != NULL)
+    sandbox_gateway_relay_set_backend (self->relay, NULL);
+  if (self->gateway != NULL)
+    sandbox_core_close_gateway (g_steal_pointer (&self->gateway), g_steal_pointer (&self->relay));
+  g_clear_pointer (&self->relay, sandbox_gateway_relay_unref);
+}
+
 void
 sandbox_core_unref (SandboxCore *self)
 {
@@ -121,6 +178,9 @@ sandbox_core_unref (SandboxCore *self)
   g_clear_pointer (&self->delete_waiters, g_ptr_array_unref);
   g_clear_error (&self->stop_error);
   g_clear_object (&self->driver);
+  sandbox_core_release_gateway (self);
+  g_clear_object (&self->policy);
+  g_clear_object (&self->change);
   g_clear_pointer (&self->kept, sandbox_kept_session_free); /* after what may work in there */
   g_clear_object (&self->backend);
   g_clear_object (&self->limits);
@@ -142,6 +202,12 @@ SandboxDriver *
 sandbox_core_get_driver (SandboxCore *self)
 {
   return self->driver;
+}
+
+SandboxBackend *
+sandbox_core_get_backend (SandboxCore *self)
+{
+  return self->backend;
 }
 
 SandboxDispatcher *
@@ -179,12 +245,9 @@ sandbox_core_check_policy (SandboxCore          *self,
                            SandboxNetworkPolicy *policy,
                            GError              **error)
 {
-  g_auto (GStrv) origins = sandbox_network_policy_dup_origins (policy);
-  SandboxNetworkMode mode = sandbox_network_policy_get_mode (policy);
-
   if ((self->required & SANDBOX_RESTRICTIONS_NETWORK_DENIED) == 0 ||
-      mode == SANDBOX_NETWORK_MODE_DENY_ALL ||
-      (mode == SANDBOX_NETWORK_MODE_ALLOW_LIST && (origins == NULL || origins[0] == NULL)))
+      (sandbox_network_policy_get_mode (policy) != SANDBOX_NETWORK_MODE_ALLOW_ALL &&
+       !sandbox_network_policy_lists_origins (policy)))
     return TRUE;
 
   g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED,
@@ -263,7 +326,7 @@ sandbox_core_answer_idle (SandboxCore *self,
   gboolean idle = FALSE;
 
   g_mutex_lock (&self->lock);
-  idle = self->admitted == 0;
+  idle = self->admitted == 0 && !self->changing;
   if (idle || anyway)
     {
       task = g_steal_pointer (&self->idle_waiter);
@@ -285,6 +348,15 @@ sandbox_core_answer_idle_cb (gpointer user_data)
   return G_SOURCE_REMOVE;
 }
 
+/* On the worker: a garbage collector may be freeing what was waited for, below which nobody can be answered. */
+static void
+sandbox_core_tell_idle (SandboxCore *self)
+{
+  if (!sandbox_fork_is_past (self->generation))
+    sandbox_worker_invoke (sandbox_core_answer_idle_cb, sandbox_core_ref (self),
+                           (GDestroyNotify) sandbox_core_unref);
+}
+
 void
 sandbox_ticket_free (gpointer data)
 {
@@ -299,10 +371,8 @@ sandbox_ticket_free (gpointer data)
   waited_for = core->idle_waiter != NULL;
   g_mutex_unlock (&core->lock);
 
-  /* On the worker: a garbage collector may be freeing this, below which nobody can be answered. */
-  if (waited_for && !sandbox_fork_is_past (core->generation))
-    sandbox_worker_invoke (sandbox_core_answer_idle_cb, sandbox_core_ref (core),
-                           (GDestroyNotify) sandbox_core_unref);
+  if (waited_for)
+    sandbox_core_tell_idle (core);
 }
 
 typedef struct
@@ -362,9 +432,22 @@ sandbox_core_dup_processes (SandboxCore *self)
   return processes;
 }
 
+void
+sandbox_core_invoke_for_driver (SandboxCore   *self,
+                                GSourceFunc    func,
+                                gpointer       data,
+                                GDestroyNotify notify)
+{
+  if (SANDBOX_DRIVER_GET_IFACE (self->driver)->thread_safe)
+    sandbox_worker_invoke (func, data, notify);
+  else
+    sandbox_dispatcher_invoke (self->dispatcher, func, data, notify);
+}
+
 gboolean
-sandbox_core_begin_change (SandboxCore *self,
-                           GError     **error)
+sandbox_core_begin_change (SandboxCore  *self,
+                           GCancellable *cancellable,
+                           GError      **error)
 {
   gboolean begun = FALSE;
 
@@ -376,7 +459,10 @@ sandbox_core_begin_change (SandboxCore *self,
     {
       begun = self->admitted == 0 && !self->changing;
       if (begun)
-        self->changing = TRUE;
+        {
+          self->changing = TRUE;
+          self->change = g_object_ref (cancellable);
+        }
       else
         g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
                              "The network policy cannot change while commands are alive");
@@ -389,8 +475,174 @@ sandbox_core_begin_change (SandboxCore *self,
 void
 sandbox_core_end_change (SandboxCore *self)
 {
+  g_autoptr (GCancellable) change = NULL;
+  gboolean waited_for = FALSE;
+
   g_mutex_lock (&self->lock);
   self->changing = FALSE;
+  change = g_steal_pointer (&self->change);
+  waited_for = self->idle_waiter != NULL;
+  g_mutex_unlock (&self->lock);
+
+  if (waited_for)
+    sandbox_core_tell_idle (self);
+}
+
+SandboxNetworkPolicy *
+sandbox_core_dup_policy (SandboxCore *self)
+{
+  SandboxNetworkPolicy *policy = NULL;
+
+  g_mutex_lock (&self->lock);
+  g_set_object (&policy, self->policy);
+  g_mutex_unlock (&self->lock);
+
+  return policy;
+}
+
+static gboolean
+sandbox_core_notify_path_cb (gpointer user_data)
+{
+  sandbox_session_notify_gateway_path (user_data);
+
+  return G_SOURCE_REMOVE;
+}
+
+void
+sandbox_core_set_policy (SandboxCore          *self,
+                         SandboxNetworkPolicy *policy)
+{
+  g_autoptr (SandboxNetworkPolicy) old = NULL;
+  g_autoptr (SandboxSession) told = NULL;
+  const char *path = NULL;
+
+  g_mutex_lock (&self->lock);
+  old = self->policy;
+  self->policy = g_object_ref (policy);
+  path = self->gateway != NULL && sandbox_network_policy_lists_origins (policy) ? SANDBOX_GATEWAY_PATH : NULL;
+  if (path != self->gateway_path)
+    g_set_object (&told, self->session);
+  self->gateway_path = path;
+  g_mutex_unlock (&self->lock);
+
+  if (told != NULL)
+    sandbox_dispatcher_invoke (self->dispatcher, sandbox_core_notify_path_cb, g_steal_pointer (&told), g_object_unref);
+}
+
+const char *
+sandbox_core_get_gateway_path (SandboxCore *self)
+{
+  const char *path = NULL;
+
+  if (!sandbox_core_check_own (self, NULL))
+    return NULL;
+
+  g_mutex_lock (&self->lock);
+  path = self->gateway_path;
+  g_mutex_unlock (&self->lock);
+
+  return path;
+}
+
+const char *const *
+sandbox_core_get_proxy_variables (SandboxCore *self)
+{
+  gboolean proxied = FALSE;
+
+  g_mutex_lock (&self->lock);
+  proxied = self->gateway_path != NULL && sandbox_network_policy_get_loopback_door (self->policy);
+  g_mutex_unlock (&self->lock);
+
+  return proxied ? sandbox_network_proxy_variables : NULL;
+}
+
+SandboxGateway *
+sandbox_core_dup_gateway (SandboxCore *self)
+{
+  SandboxGateway *gateway = NULL;
+
+  g_mutex_lock (&self->lock);
+  g_set_object (&gateway, self->gateway);
+  g_mutex_unlock (&self->lock);
+
+  return gateway;
+}
+
+gboolean
+sandbox_core_take_gateway (SandboxCore    *self,
+                           SandboxGateway *gateway,
+                           GError        **error)
+{
+  SandboxGatewayRelay *relay = sandbox_gateway_relay_new (gateway, self->dispatcher);
+  gboolean             taken = FALSE;
+
+  sandbox_gateway_relay_set_backend (relay, self->backend);
+
+  g_mutex_lock (&self->lock);
+  if (sandbox_core_check_live_locked (self, error))
+    {
+      taken = !self->gateway_lost;
+      if (!taken)
+        g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED,
+                             "The gateway of the session has failed; no origin can be reached in it any more");
+    }
+  if (taken)
+    {
+      sandbox_gateway_relay_set_session (relay, self->session);
+      self->gateway = g_object_ref (gateway);
+      self->relay = g_steal_pointer (&relay);
+    }
+  g_mutex_unlock (&self->lock);
+
+  if (!taken)
+    sandbox_core_close_gateway (g_object_ref (gateway), relay);
+
+  return taken;
+}
+
+void
+sandbox_core_drop_gateway (SandboxCore *self,
+                           gboolean     for_ever)
+{
+  SandboxGateway      *gateway = NULL;
+  SandboxGatewayRelay *relay = NULL;
+
+  g_mutex_lock (&self->lock);
+  gateway = g_steal_pointer (&self->gateway);
+  relay = g_steal_pointer (&self->relay);
+  if (for_ever)
+    self->gateway_lost = TRUE;
+  g_mutex_unlock (&self->lock);
+
+  if (gateway != NULL)
+    sandbox_core_close_gateway (gateway, relay);
+  else if (relay != NULL)
+    sandbox_gateway_relay_unref (relay);
+}
+
+SandboxGateway *
+sandbox_core_steal_gateway (SandboxCore *self)
+{
+  SandboxGateway *gateway = NULL;
+
+  g_mutex_lock (&self->lock);
+  gateway = g_steal_pointer (&self->gateway);
+  g_mutex_unlock (&self->lock);
+
+  return gateway;
+}
+
+void
+sandbox_core_set_session (SandboxCore    *self,
+                          SandboxSession *session)
+{
+  if (!sandbox_core_check_own (self, NULL))
+    return;
+
+  g_mutex_lock (&self->lock);
+  self->session = session;
+  if (self->relay != NULL)
+    sandbox_gateway_relay_set_session (self->relay, session);
   g_mutex_unlock (&self->lock);
 }
 
@@ -409,6 +661,7 @@ gboolean
 sandbox_core_begin_stop (SandboxCore *self,
                          GTask       *task)
 {
+  g_autoptr (GCancellable) change = NULL;
   gboolean begun = FALSE;
   gboolean stopped = FALSE;
   GError  *error = NULL;
@@ -423,11 +676,16 @@ sandbox_core_begin_stop (SandboxCore *self,
   begun = self->state == CORE_LIVE;
   stopped = self->state >= CORE_STOPPED;
   if (begun)
-    self->state = CORE_STOPPING;
+    {
+      self->state = CORE_STOPPING;
+      g_set_object (&change, self->change);
+    }
   else if (!stopped)
     g_ptr_array_add (self->stop_waiters, g_object_ref (task));
   g_mutex_unlock (&self->lock);
 
+  if (change != NULL)
+    g_cancellable_cancel (change);
   if (stopped)
     sandbox_core_answer_stop (self, task);
 

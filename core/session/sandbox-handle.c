@@ -260,13 +260,14 @@ sandbox_handle_capture_state (SandboxHandle *self,
   return NULL;
 }
 
-/* A stop: end the commands, close the driver, wait for what was just being started. The steps stand last
+/* A stop: end the commands, close the driver, wait for what was just being started, close the gateway. The steps stand last
  * to first; all run in the context of the call. */
 
 typedef struct
 {
-  guint   alive;
-  GError *error;
+  guint           alive;
+  SandboxGateway *gateway;
+  GError         *error;
 } SandboxStop;
 
 static void
@@ -274,6 +275,7 @@ sandbox_stop_free (gpointer data)
 {
   SandboxStop *stop = data;
 
+  g_clear_object (&stop->gateway);
   g_clear_error (&stop->error);
   g_free (stop);
 }
@@ -295,23 +297,59 @@ sandbox_handle_end_stop (gpointer data,
   sandbox_core_set_stopped (self->core, task, g_steal_pointer (&stop->error));
 }
 
+/* @task is taken. */
+static void
+sandbox_handle_release (SandboxHandle *self,
+                        GTask         *task)
+{
+  if (sandbox_core_get_kept (self->core) != NULL)
+    sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_handle_end_stop, task);
+  else
+    sandbox_handle_end_stop (task, NULL);
+}
+
+static void
+sandbox_handle_gateway_closed_cb (GObject      *object,
+                                  GAsyncResult *result,
+                                  gpointer      user_data)
+{
+  g_autoptr (GTask) task = user_data;
+  g_autoptr (GError) error = NULL;
+  SandboxHandle *self = SANDBOX_HANDLE (object);
+  SandboxStop   *stop = g_task_get_task_data (task);
+
+  if (!sandbox_request_propagate_done (result, self, sandbox_handle_gateway_closed_cb, &error) && stop->error == NULL)
+    stop->error = g_steal_pointer (&error);
+  sandbox_handle_release (self, g_steal_pointer (&task));
+}
+
 static void
 sandbox_handle_idle_cb (GObject      *object,
                         GAsyncResult *result,
                         gpointer      user_data)
 {
   g_autoptr (GTask) task = user_data;
+  g_autoptr (SandboxRequest) request = NULL;
   SandboxHandle *self = SANDBOX_HANDLE (object);
   SandboxStop   *stop = g_task_get_task_data (task);
+  GError        *error = NULL;
+  gboolean       taken = FALSE;
   gboolean       idle = g_task_propagate_boolean (G_TASK (result), NULL);
 
   if (!idle && stop->error == NULL)
     g_set_error_literal (&stop->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
-                         "The commands of the session are not proven to be gone");
-  if (sandbox_core_get_kept (self->core) != NULL)
-    sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_handle_end_stop, g_steal_pointer (&task));
-  else
-    sandbox_handle_end_stop (g_steal_pointer (&task), NULL);
+                         "The commands of the session, or a change of its network policy, are not proven to be over");
+
+  stop->gateway = sandbox_core_steal_gateway (self->core);
+  if (stop->gateway == NULL)
+    {
+      sandbox_handle_release (self, g_steal_pointer (&task));
+      return;
+    }
+  request = sandbox_request_new (self, sandbox_handle_gateway_closed_cb, G_TYPE_NONE, NULL,
+                                 sandbox_handle_gateway_closed_cb, g_steal_pointer (&task));
+  taken = SANDBOX_GATEWAY_GET_IFACE (stop->gateway)->close (stop->gateway, request, &error);
+  sandbox_request_dispatched (request, taken, error);
 }
 
 static void

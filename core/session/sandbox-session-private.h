@@ -51,4 +51,21 @@ void sandbox_session_emit_progress (SandboxSession *self,
                                     guint64         files,
                                     guint64         skipped);
 
+/* In threads of the host */
+void sandbox_session_notify_gateway_path (SandboxSession *self);
+void sandbox_session_emit_network_denied (SandboxSession *self,
+                                          const char     *origin,
+                                          const char     *reason);
+void sandbox_session_emit_network_request (SandboxSession *self,
+                                           const char     *method,
+                                           const char     *origin,
+                                           guint           status,
+                                           guint64         request_bytes,
+                                           guint64         response_bytes,
+                                           guint64         time_us);
+
+/* Whether anybody listens. */
+gboolean sandbox_session_wants_network_denied (SandboxSession *self);
+gboolean sandbox_session_wants_network_requests (SandboxSession *self);
+
 G_END_DECLS

@@ -71,11 +71,12 @@ sandbox_session_started (gpointer      user_data,
     g_task_return_pointer (task, g_object_ref (process), g_object_unref);
 }
 
-/* The frozen command that the driver gets, or NULL. */
+/* The frozen command that the driver gets, and leave to start it; or NULL. */
 static SandboxCommand *
 sandbox_session_prepare (SandboxCore    *core,
                          SandboxCommand *command,
                          gboolean        collects,
+                         SandboxTicket **ticket,
                          GError        **error)
 {
   g_autofree char *cwd = NULL;
@@ -88,7 +89,13 @@ sandbox_session_prepare (SandboxCore    *core,
   if (cwd == NULL)
     return NULL;
 
-  return sandbox_command_freeze_for_driver (command, cwd, sandbox_core_get_limits (core), !collects);
+  /* With the ticket the policy stays what it is. */
+  *ticket = sandbox_core_admit (core, error);
+  if (*ticket == NULL)
+    return NULL;
+
+  return sandbox_command_freeze_for_driver (command, cwd, sandbox_core_get_limits (core),
+                                            sandbox_core_get_proxy_variables (core), !collects);
 }
 
 /* @task is taken. */
@@ -110,8 +117,8 @@ sandbox_session_start (SandboxSession *self,
 
   if (g_task_return_error_if_cancelled (task))
     return;
-  if ((frozen = sandbox_session_prepare (core, command, collects, &error)) == NULL ||
-      (ticket = sandbox_core_admit (core, &error)) == NULL)
+  frozen = sandbox_session_prepare (core, command, collects, &ticket, &error);
+  if (frozen == NULL)
     {
       g_task_return_error (task, error);
       return;

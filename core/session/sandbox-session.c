@@ -3,7 +3,6 @@
 #include "sandbox-session-private.h"
 
 #include "sandbox-driver-private.h"
-#include "sandbox-network-policy-private.h"
 #include "sandbox-paths-private.h"
 #include "sandbox-request-private.h"
 
@@ -54,13 +53,16 @@ typedef enum
 {
   PROP_ID = 1,
   PROP_WORKSPACE_PATH,
+  PROP_GATEWAY_PATH,
 } SandboxSessionProps;
 
-static GParamSpec *properties[PROP_WORKSPACE_PATH + 1];
+static GParamSpec *properties[PROP_GATEWAY_PATH + 1];
 
 enum
 {
   SIGNAL_TRANSFER_PROGRESS,
+  SIGNAL_NETWORK_DENIED,
+  SIGNAL_NETWORK_REQUEST,
   N_SIGNALS,
 };
 
@@ -85,7 +87,22 @@ sandbox_session_get_property (GObject    *object,
     case PROP_WORKSPACE_PATH:
       g_value_set_string (value, sandbox_session_get_workspace_path (self));
       break;
+
+    case PROP_GATEWAY_PATH:
+      g_value_set_string (value, sandbox_session_get_gateway_path (self));
+      break;
     }
+}
+
+/* While there is still a reference: who is about to tell it something may take another one until this is done. */
+static void
+sandbox_session_dispose (GObject *object)
+{
+  SandboxSession *self = SANDBOX_SESSION (object);
+
+  sandbox_core_set_session (self->core, NULL);
+
+  G_OBJECT_CLASS (sandbox_session_parent_class)->dispose (object);
 }
 
 static void
@@ -104,6 +121,7 @@ sandbox_session_class_init (SandboxSessionClass *klass)
   GObjectClass *object_class = G_OBJECT_CLASS (klass);
 
   object_class->get_property = sandbox_session_get_property;
+  object_class->dispose = sandbox_session_dispose;
   object_class->finalize = sandbox_session_finalize;
 
   /**
@@ -128,6 +146,20 @@ sandbox_session_class_init (SandboxSessionClass *klass)
       g_param_spec_string ("workspace-path", NULL, NULL, NULL,
                            G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 
+  /**
+   * SandboxSession:gateway-path: (getter get_gateway_path)
+   *
+   * Where commands find the gateway: %SANDBOX_GATEWAY_PATH, a Unix socket, or %NULL when they have none.
+   *
+   * They have one under a policy that lists origins, unless the driver holds them to the list in its own way. It is a
+   * path in the guest.
+   *
+   * Since: 1.0
+   */
+  properties[PROP_GATEWAY_PATH] =
+      g_param_spec_string ("gateway-path", NULL, NULL, NULL,
+                           G_PARAM_READABLE | G_PARAM_STATIC_STRINGS | G_PARAM_EXPLICIT_NOTIFY);
+
   g_object_class_install_properties (object_class, G_N_ELEMENTS (properties), properties);
 
   /**
@@ -148,6 +180,46 @@ sandbox_session_class_init (SandboxSessionClass *klass)
   signals[SIGNAL_TRANSFER_PROGRESS] =
       g_signal_new ("transfer-progress", SANDBOX_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                     G_TYPE_NONE, 4, G_TYPE_STRING, G_TYPE_UINT64, G_TYPE_UINT64, G_TYPE_UINT64);
+
+  /**
+   * SandboxSession::network-denied:
+   * @self: a session
+   * @origin: (nullable): whom a command asked for, or %NULL when that cannot be said
+   * @reason: why it was refused, one of a fixed set of texts
+   *
+   * A request of a command was refused, and nothing of it has left the host.
+   *
+   * It is emitted where [signal@Sandbox.Session::network-request] is. @origin comes from the command: it is no origin of
+   * the policy, and not to be trusted.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_NETWORK_DENIED] =
+      g_signal_new ("network-denied", SANDBOX_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                    G_TYPE_NONE, 2, G_TYPE_STRING, G_TYPE_STRING);
+
+  /**
+   * SandboxSession::network-request:
+   * @self: a session
+   * @method: the method, such as `GET`
+   * @origin: the origin that was asked, as the policy writes it
+   * @status: the HTTP status that the command was told
+   * @request_bytes: how many bytes of a body the command sent
+   * @response_bytes: how many bytes of a body it was sent
+   * @time_us: how long that took, in microseconds
+   *
+   * A request of a command was passed on to an origin, and its answer is complete, or was aborted.
+   *
+   * This is for a log of what commands do: there is no path, query or header in it. It is emitted in the main context in
+   * which the session was made; while a thread of the host waits in a synchronous call of the session, in that thread.
+   * Commands do not wait for it. At most 256 of these, of [signal@Sandbox.Session::network-denied] and of
+   * [signal@Sandbox.Backend::gateway-error] wait to be emitted; what comes then is left out.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_NETWORK_REQUEST] =
+      g_signal_new ("network-request", SANDBOX_TYPE_SESSION, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                    G_TYPE_NONE, 6, G_TYPE_STRING, G_TYPE_STRING, G_TYPE_UINT, G_TYPE_UINT64, G_TYPE_UINT64, G_TYPE_UINT64);
 }
 
 static void
@@ -161,6 +233,7 @@ sandbox_session_new_for_core (SandboxCore *core)
   SandboxSession *self = g_object_new (SANDBOX_TYPE_SESSION, NULL);
 
   self->core = sandbox_core_ref (core);
+  sandbox_core_set_session (core, self);
 
   return self;
 }
@@ -179,6 +252,44 @@ sandbox_session_emit_progress (SandboxSession *self,
                                guint64         skipped)
 {
   g_signal_emit (self, signals[SIGNAL_TRANSFER_PROGRESS], 0, path, bytes, files, skipped);
+}
+
+void
+sandbox_session_notify_gateway_path (SandboxSession *self)
+{
+  g_object_notify_by_pspec (G_OBJECT (self), properties[PROP_GATEWAY_PATH]);
+}
+
+gboolean
+sandbox_session_wants_network_denied (SandboxSession *self)
+{
+  return g_signal_has_handler_pending (self, signals[SIGNAL_NETWORK_DENIED], 0, FALSE);
+}
+
+void
+sandbox_session_emit_network_denied (SandboxSession *self,
+                                     const char     *origin,
+                                     const char     *reason)
+{
+  g_signal_emit (self, signals[SIGNAL_NETWORK_DENIED], 0, origin, reason);
+}
+
+gboolean
+sandbox_session_wants_network_requests (SandboxSession *self)
+{
+  return g_signal_has_handler_pending (self, signals[SIGNAL_NETWORK_REQUEST], 0, FALSE);
+}
+
+void
+sandbox_session_emit_network_request (SandboxSession *self,
+                                      const char     *method,
+                                      const char     *origin,
+                                      guint           status,
+                                      guint64         request_bytes,
+                                      guint64         response_bytes,
+                                      guint64         time_us)
+{
+  g_signal_emit (self, signals[SIGNAL_NETWORK_REQUEST], 0, method, origin, status, request_bytes, response_bytes, time_us);
 }
 
 /**
@@ -258,6 +369,24 @@ sandbox_session_get_workspace_path (SandboxSession *self)
   return sandbox_core_get_workspace_target (self->core);
 }
 
+/**
+ * sandbox_session_get_gateway_path: (get-property gateway-path)
+ * @self: a session
+ *
+ * Gets where commands find the gateway. See [property@Sandbox.Session:gateway-path].
+ *
+ * Returns: (transfer none) (nullable): an absolute path in the guest, or %NULL when they have none
+ *
+ * Since: 1.0
+ */
+const char *
+sandbox_session_get_gateway_path (SandboxSession *self)
+{
+  g_return_val_if_fail (SANDBOX_IS_SESSION (self), NULL);
+
+  return sandbox_core_get_gateway_path (self->core);
+}
+
 char *
 sandbox_session_driver_path (SandboxCore *core,
                              const char  *path,
@@ -326,132 +455,4 @@ sandbox_session_list_processes (SandboxSession *self)
   g_list_store_splice (list, 0, 0, processes->pdata, processes->len);
 
   return G_LIST_MODEL (list);
-}
-
-static void
-sandbox_session_end_change (gpointer data)
-{
-  g_autoptr (SandboxCore) core = data;
-
-  sandbox_core_end_change (core);
-}
-
-static void
-sandbox_session_policy_changed (gpointer      user_data,
-                                gpointer      answer,
-                                const GError *error)
-{
-  g_autoptr (GTask) task = user_data;
-
-  if (error != NULL)
-    g_task_return_error (task, g_error_copy (error));
-  else
-    g_task_return_boolean (task, TRUE);
-}
-
-/**
- * sandbox_session_set_network_policy_async:
- * @self: a session
- * @policy: the policy; it is copied
- * @cancellable: (nullable): a cancellable
- * @callback: (scope async) (closure user_data): called when it is in force
- * @user_data: data for @callback
- *
- * Changes what commands may reach. No command may be alive.
- *
- * Fails with %SANDBOX_ERROR_BUSY while commands are alive, with %SANDBOX_ERROR_NETWORK_DENIED when the
- * policy cannot be enforced, and with %SANDBOX_ERROR_NOT_SUPPORTED when it would break what
- * [property@Sandbox.CreateOptions:required] asked for. Then the old policy stays in force.
- *
- * Since: 1.0
- */
-void
-sandbox_session_set_network_policy_async (SandboxSession       *self,
-                                          SandboxNetworkPolicy *policy,
-                                          GCancellable         *cancellable,
-                                          GAsyncReadyCallback   callback,
-                                          gpointer              user_data)
-{
-  g_autoptr (GTask) task = NULL;
-  g_autoptr (SandboxRequest) request = NULL;
-  g_autoptr (SandboxNetworkPolicy) frozen = NULL;
-  SandboxDriver *driver = NULL;
-  GError        *error = NULL;
-  gboolean       taken = FALSE;
-
-  g_return_if_fail (SANDBOX_IS_SESSION (self));
-  g_return_if_fail (SANDBOX_IS_NETWORK_POLICY (policy));
-  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
-
-  task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, sandbox_session_set_network_policy_async);
-  if (g_task_return_error_if_cancelled (task))
-    return;
-  if (!sandbox_core_check_policy (self->core, policy, &error) ||
-      !sandbox_core_begin_change (self->core, &error))
-    {
-      g_task_return_error (task, error);
-      return;
-    }
-
-  frozen = sandbox_network_policy_freeze (policy);
-  driver = sandbox_core_get_driver (self->core);
-  request = sandbox_request_new_internal (G_TYPE_NONE, cancellable, sandbox_session_policy_changed,
-                                          g_steal_pointer (&task));
-  /* Until the driver has spoken it may be in the middle of the change, whatever the caller was told. */
-  sandbox_request_keep (request, sandbox_core_ref (self->core), sandbox_session_end_change);
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->set_network_policy (driver, frozen, request, &error);
-  sandbox_request_dispatched (request, taken, error);
-}
-
-/**
- * sandbox_session_set_network_policy_finish:
- * @self: a session
- * @result: the result
- * @error: return location for an error
- *
- * Finishes [method@Sandbox.Session.set_network_policy_async].
- *
- * Returns: whether the policy is in force
- *
- * Since: 1.0
- */
-gboolean
-sandbox_session_set_network_policy_finish (SandboxSession *self,
-                                           GAsyncResult   *result,
-                                           GError        **error)
-{
-  g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
-  g_return_val_if_fail (g_async_result_is_tagged (result, sandbox_session_set_network_policy_async), FALSE);
-
-  return g_task_propagate_boolean (G_TASK (result), error);
-}
-
-/**
- * sandbox_session_set_network_policy:
- * @self: a session
- * @policy: the policy; it is copied
- * @cancellable: (nullable): a cancellable
- * @error: return location for an error
- *
- * Changes what commands may reach. See [method@Sandbox.Session.set_network_policy_async].
- *
- * Returns: whether the policy is in force
- *
- * Since: 1.0
- */
-gboolean
-sandbox_session_set_network_policy (SandboxSession       *self,
-                                    SandboxNetworkPolicy *policy,
-                                    GCancellable         *cancellable,
-                                    GError              **error)
-{
-  g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
-
-  g_return_val_if_fail (SANDBOX_IS_SESSION (self), FALSE);
-
-  sandbox_sync_begin (&sync, sandbox_core_get_dispatcher (self->core));
-  sandbox_session_set_network_policy_async (self, policy, cancellable, sandbox_sync_cb, &sync);
-
-  return sandbox_session_set_network_policy_finish (self, sandbox_sync_wait (&sync), error);
 }

@@ -25,6 +25,8 @@ const char *sandbox_session_get_id (SandboxSession *self);
 SANDBOX_AVAILABLE_IN_1_0
 const char *sandbox_session_get_workspace_path (SandboxSession *self);
 SANDBOX_AVAILABLE_IN_1_0
+const char *sandbox_session_get_gateway_path (SandboxSession *self);
+SANDBOX_AVAILABLE_IN_1_0
 char *sandbox_session_resolve_path (SandboxSession *self,
                                     const char     *path,
                                     GError        **error);

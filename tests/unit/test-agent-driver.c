@@ -379,7 +379,7 @@ fixture_spawn (Fixture *self)
 {
   const char *const argv[] = { "true", NULL };
   g_autoptr (SandboxCommand) given = sandbox_command_new (argv);
-  g_autoptr (SandboxCommand) command = sandbox_command_freeze_for_driver (given, SANDBOX_WORKSPACE_PATH, NULL, self->has_input);
+  g_autoptr (SandboxCommand) command = sandbox_command_freeze_for_driver (given, SANDBOX_WORKSPACE_PATH, NULL, NULL, self->has_input);
   g_autoptr (SandboxRequest) request = sandbox_request_new_internal (SANDBOX_TYPE_PROCESS, self->cancellable, fixture_started, self);
   g_autoptr (GError) error = NULL;
 

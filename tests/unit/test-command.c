@@ -126,7 +126,7 @@ test_freeze_for_driver (void)
   g_test_summary ("A driver's copy has the checked directory, default limits, and a pipe only where no input is given");
 
   sandbox_limits_set_cpu_seconds (limits, 7);
-  plain = sandbox_command_freeze_for_driver (command, "src", limits, TRUE);
+  plain = sandbox_command_freeze_for_driver (command, "src", limits, NULL, TRUE);
   g_assert_cmpstr (sandbox_command_get_cwd (plain), ==, "src");
   g_assert_cmpuint (sandbox_limits_get_cpu_seconds (sandbox_command_get_limits (plain)), ==, 7);
   g_assert_true (sandbox_command_wants_stdin_pipe (plain));
@@ -138,7 +138,7 @@ test_freeze_for_driver (void)
   sandbox_limits_set_tmp_bytes (limits, 4096);
   sandbox_command_set_limits (command, own);
   sandbox_command_set_stdin (command, input);
-  full = sandbox_command_freeze_for_driver (command, ".", limits, TRUE);
+  full = sandbox_command_freeze_for_driver (command, ".", limits, NULL, TRUE);
   g_assert_cmpuint (sandbox_limits_get_cpu_seconds (sandbox_command_get_limits (full)), ==, 3);
   g_assert_cmpuint (sandbox_limits_get_open_files (sandbox_command_get_limits (full)), ==, 99);
   g_assert_cmpuint (sandbox_limits_get_tmp_bytes (sandbox_command_get_limits (full)), ==, 4096);
