@@ -10,6 +10,7 @@
  * bar, and then the exit status is 1.
  */
 
+#include "bench-rows.h"
 #include "bench-shared.h"
 
 #include <math.h>
@@ -31,67 +32,12 @@
 
 typedef struct
 {
-  char       *name;
-  const char *baseline;
-  GArray     *times; /* in microseconds */
-  double      value;
-  const char *unit; /* of the value; NULL for a row that is about times */
-  double      ratio;
-  double      at_most; /* the ratio, or without a baseline the value */
-  double      at_least;
-} ScaleRow;
-
-typedef struct
-{
   char      *top;
   GPtrArray *rows;
   guint      rounds;
   guint      n_workspaces;
   GPtrArray *names; /* that rows borrow as their baselines */
 } Scale;
-
-/* ---- Rows --------------------------------------------------------------------------------------------------------- */
-
-static ScaleRow *
-scale_find_row (Scale      *self,
-                const char *name)
-{
-  for (guint i = 0; i < self->rows->len; i++)
-    {
-      ScaleRow *row = g_ptr_array_index (self->rows, i);
-
-      if (strcmp (row->name, name) == 0)
-        return row;
-    }
-
-  return NULL;
-}
-
-static ScaleRow *
-scale_add_row (Scale      *self,
-               char       *name_taken,
-               const char *baseline)
-{
-  ScaleRow *row = g_new0 (ScaleRow, 1);
-
-  row->name = name_taken;
-  row->baseline = baseline;
-  row->times = g_array_new (FALSE, FALSE, sizeof (double));
-  row->value = row->ratio = row->at_most = row->at_least = NAN;
-  g_ptr_array_add (self->rows, row);
-
-  return row;
-}
-
-static void
-scale_row_free (gpointer data)
-{
-  ScaleRow *row = data;
-
-  g_array_unref (row->times);
-  g_free (row->name);
-  g_free (row);
-}
 
 /* The names of rows live as long as the program. */
 static const char *
@@ -101,101 +47,6 @@ scale_keep_name (Scale *self,
   g_ptr_array_add (self->names, name_taken);
 
   return name_taken;
-}
-
-/* Of rates for rows that have them, else of median times */
-static void
-scale_finish_row (Scale    *self,
-                  ScaleRow *row)
-{
-  ScaleRow *baseline = row->baseline != NULL ? scale_find_row (self, row->baseline) : NULL;
-
-  bench_sort (row->times);
-  if (baseline == NULL || !isnan (row->ratio))
-    return;
-
-  bench_sort (baseline->times);
-  if (row->unit != NULL)
-    row->ratio = row->value / baseline->value;
-  else
-    row->ratio = bench_percentile (row->times, 50) / bench_percentile (baseline->times, 50);
-}
-
-static gboolean
-scale_row_is_kept (const ScaleRow *row)
-{
-  double judged = row->baseline != NULL ? row->ratio : row->value;
-
-  return !(judged > row->at_most) && !(judged < row->at_least);
-}
-
-static void
-scale_print_number (const char *key,
-                    double      number)
-{
-  if (isnan (number))
-    printf (", \"%s\": null", key);
-  else
-    printf (", \"%s\": %.3f", key, number);
-}
-
-static void
-scale_print_json (Scale *self)
-{
-  for (guint i = 0; i < self->rows->len; i++)
-    {
-      const ScaleRow *row = g_ptr_array_index (self->rows, i);
-
-      printf ("%s\n  {\"name\": \"%s\", \"baseline\": ", i > 0 ? "," : "[", row->name);
-      if (row->baseline != NULL)
-        printf ("\"%s\"", row->baseline);
-      else
-        printf ("null");
-      scale_print_number ("ratio", row->ratio);
-      scale_print_number ("p50_us", bench_percentile (row->times, 50));
-      scale_print_number ("p95_us", bench_percentile (row->times, 95));
-      if (row->unit != NULL)
-        {
-          scale_print_number ("value", row->value);
-          printf (", \"unit\": \"%s\"", row->unit);
-        }
-      printf ("}");
-    }
-  printf ("\n]\n");
-}
-
-static guint
-scale_print_table (Scale *self)
-{
-  guint n_missed = 0;
-
-  printf ("%u rounds, as uid %u; times in microseconds\n\n", self->rounds, (guint) getuid ());
-  printf ("%-30s %10s %10s %12s %-8s %8s  %s\n", "row", "p50", "p95", "value", "", "ratio", "of");
-  for (guint i = 0; i < self->rows->len; i++)
-    {
-      const ScaleRow *row = g_ptr_array_index (self->rows, i);
-      gboolean        kept = scale_row_is_kept (row);
-
-      printf ("%-30s", row->name);
-      if (row->times->len > 0)
-        printf (" %10.1f %10.1f", bench_percentile (row->times, 50), bench_percentile (row->times, 95));
-      else
-        printf (" %10s %10s", "", "");
-      if (row->unit != NULL)
-        printf (" %12.1f %-8s", row->value, row->unit);
-      else
-        printf (" %12s %-8s", "", "");
-      if (row->baseline != NULL)
-        printf (" %8.3f  %s", row->ratio, row->baseline);
-      if (!isnan (row->at_most))
-        printf (", at most %.2f: %s", row->at_most, kept ? "kept" : "MISSED");
-      if (!isnan (row->at_least))
-        printf (", at least %.2f: %s", row->at_least, kept ? "kept" : "MISSED");
-      printf ("\n");
-      n_missed += !kept;
-    }
-
-  return n_missed;
 }
 
 /* ---- Sessions ------------------------------------------------------------------------------------------------------- */
@@ -319,7 +170,7 @@ scale_work_thread (gpointer data)
 
 /* How many commands came to their end in how long, added to what the row has. */
 static void
-scale_measure_rate (ScaleRow    *row,
+scale_measure_rate (BenchRow    *row,
                     ScaleWorker *workers,
                     guint        n_workers,
                     ScaleKind    kind,
@@ -365,15 +216,15 @@ scale_measure_throughput (Scale *self)
 
   for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
     {
-      ScaleRow   *rows[SCALE_N_KINDS];
-      ScaleRow   *to_bare = NULL;
+      BenchRow   *rows[SCALE_N_KINDS];
+      BenchRow   *to_bare = NULL;
       double      elapsed[SCALE_N_KINDS] = { 0 };
       const char *spawn = scale_keep_name (self, g_strdup_printf ("throughput-%u-posix_spawn", counts[i]));
       const char *bare = scale_keep_name (self, g_strdup_printf ("throughput-%u-bare-bwrap", counts[i]));
 
       for (guint kind = 0; kind < SCALE_N_KINDS; kind++)
         {
-          rows[kind] = scale_add_row (self, g_strdup_printf ("throughput-%u-%s", counts[i], kind_names[kind]), kind != SCALE_SPAWN ? spawn : NULL);
+          rows[kind] = bench_rows_add (self->rows, g_strdup_printf ("throughput-%u-%s", counts[i], kind_names[kind]), kind != SCALE_SPAWN ? spawn : NULL);
           rows[kind]->unit = "1/s";
         }
       for (guint round = 0; round < 3 * SCALE_N_KINDS; round++)
@@ -382,7 +233,7 @@ scale_measure_throughput (Scale *self)
         rows[kind]->value = rows[kind]->times->len / elapsed[kind] * G_USEC_PER_SEC;
       rows[SCALE_RUN]->at_least = counts[i] == 2 ? 0.4 : counts[i] == MAX_WORKERS ? 0.5
                                                                                   : NAN;
-      to_bare = scale_add_row (self, g_strdup_printf ("throughput-%u-to-bare-bwrap", counts[i]), bare);
+      to_bare = bench_rows_add (self->rows, g_strdup_printf ("throughput-%u-to-bare-bwrap", counts[i]), bare);
       to_bare->unit = "1/s";
       to_bare->value = rows[SCALE_RUN]->value;
       to_bare->at_least = counts[i] == 2 || counts[i] == MAX_WORKERS ? 2.5 : NAN;
@@ -404,8 +255,8 @@ scale_measure_commands (Scale *self)
   for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
     {
       const char *name = scale_keep_name (self, g_strdup_printf ("commands-%u-posix_spawn", counts[i]));
-      ScaleRow   *spawn = scale_add_row (self, g_strdup (name), NULL);
-      ScaleRow   *run = scale_add_row (self, g_strdup_printf ("commands-%u", counts[i]), name);
+      BenchRow   *spawn = bench_rows_add (self->rows, g_strdup (name), NULL);
+      BenchRow   *run = bench_rows_add (self->rows, g_strdup_printf ("commands-%u", counts[i]), name);
 
       for (guint round = 0; round < MAX (1, MIN (self->rounds, 100 / counts[i])); round++)
         {
@@ -442,8 +293,8 @@ scale_measure_sessions (Scale *self)
   for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
     {
       const char *name = scale_keep_name (self, g_strdup_printf ("sessions-%u-posix_spawn", counts[i]));
-      ScaleRow   *spawn = scale_add_row (self, g_strdup (name), NULL);
-      ScaleRow   *run = scale_add_row (self, g_strdup_printf ("sessions-%u", counts[i]), name);
+      BenchRow   *spawn = bench_rows_add (self->rows, g_strdup (name), NULL);
+      BenchRow   *run = bench_rows_add (self->rows, g_strdup_printf ("sessions-%u", counts[i]), name);
 
       while (handles->len < counts[i])
         g_ptr_array_add (handles, scale_open_session (self, backend, 0));
@@ -530,9 +381,9 @@ scale_measure_files (Scale *self)
   g_autoptr (BenchBare) bare = NULL;
   SandboxTemplate *templates[G_N_ELEMENTS (counts)];
   gboolean         copied[G_N_ELEMENTS (counts)] = { FALSE };
-  ScaleRow        *rows[G_N_ELEMENTS (counts)];
-  ScaleRow        *plain = scale_add_row (self, g_strdup ("bare-bwrap"), NULL);
-  ScaleRow        *first = scale_add_row (self, g_strdup ("create-first-command"), "bare-bwrap");
+  BenchRow        *rows[G_N_ELEMENTS (counts)];
+  BenchRow        *plain = bench_rows_add (self->rows, g_strdup ("bare-bwrap"), NULL);
+  BenchRow        *first = bench_rows_add (self->rows, g_strdup ("create-first-command"), "bare-bwrap");
 
   bench_check (g_mkdir_with_parents (workspace, 0755) == 0, workspace, NULL);
   bare = bench_bare_new (workspace);
@@ -541,7 +392,7 @@ scale_measure_files (Scale *self)
     {
       g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
 
-      rows[i] = scale_add_row (self, g_strdup (names[i]), i > 0 ? "create-1" : NULL);
+      rows[i] = bench_rows_add (self->rows, g_strdup (names[i]), i > 0 ? "create-1" : NULL);
       templates[i] = scale_make_template (backend, counts[i]);
       /* The first one of a template is not measured. */
       copied[i] = scale_create (backend, templates[i], times, NULL);
@@ -670,8 +521,8 @@ static void
 scale_measure_slot_memory (Scale *self)
 {
   g_autoptr (SandboxBackend) backend = bench_new_backend (BENCH_DISPATCH, NULL);
-  ScaleRow *memory = NULL;
-  ScaleRow *load = NULL;
+  BenchRow *memory = NULL;
+  BenchRow *load = NULL;
   double    without = 0;
   double    with = 0;
   double    load_before = 0;
@@ -682,8 +533,8 @@ scale_measure_slot_memory (Scale *self)
 
   without = scale_measure_slots (self, 0, &load_before);
   with = scale_measure_slots (self, SLOTS, &load_after);
-  memory = scale_add_row (self, g_strdup ("slot-memory"), NULL);
-  load = scale_add_row (self, g_strdup ("slot-load"), NULL);
+  memory = bench_rows_add (self->rows, g_strdup ("slot-memory"), NULL);
+  load = bench_rows_add (self->rows, g_strdup ("slot-load"), NULL);
   memory->value = (with - without) / (SLOT_SESSIONS * SLOTS);
   memory->unit = "KiB";
   memory->at_most = 400;
@@ -698,9 +549,9 @@ scale_measure_resting_sessions (Scale *self)
 {
   g_autoptr (SandboxBackend) backend = bench_new_default_backend (NULL);
   g_autoptr (GPtrArray) handles = NULL;
-  ScaleRow *use = scale_add_row (self, g_strdup_printf ("sessions-%u-after-rest", MAX_SESSIONS), NULL);
-  ScaleRow *memory = scale_add_row (self, g_strdup_printf ("sessions-%u-memory", MAX_SESSIONS), NULL);
-  ScaleRow *descriptors = scale_add_row (self, g_strdup_printf ("sessions-%u-descriptors", MAX_SESSIONS), NULL);
+  BenchRow *use = bench_rows_add (self->rows, g_strdup_printf ("sessions-%u-after-rest", MAX_SESSIONS), NULL);
+  BenchRow *memory = bench_rows_add (self->rows, g_strdup_printf ("sessions-%u-memory", MAX_SESSIONS), NULL);
+  BenchRow *descriptors = bench_rows_add (self->rows, g_strdup_printf ("sessions-%u-descriptors", MAX_SESSIONS), NULL);
   double    available = 0;
   guint     n_fds = 0;
 
@@ -752,7 +603,7 @@ scale_add_growth (Scale      *self,
                   double      after,
                   double      at_most)
 {
-  ScaleRow *row = scale_add_row (self, g_strdup_printf ("commands-%u-%s", MAX_COMMANDS, what), NULL);
+  BenchRow *row = bench_rows_add (self->rows, g_strdup_printf ("commands-%u-%s", MAX_COMMANDS, what), NULL);
 
   row->value = after - before;
   row->unit = strcmp (what, "memory") == 0 ? "KiB" : "more";
@@ -765,8 +616,8 @@ scale_measure_many_commands (Scale *self)
   g_autoptr (SandboxBackend) backend = bench_new_default_backend (NULL);
   g_autoptr (GPtrArray) handles = scale_open_sessions (self, backend, 1, 0);
   const char *name = scale_keep_name (self, g_strdup_printf ("commands-%u-first", MAX_COMMANDS));
-  ScaleRow   *first = scale_add_row (self, g_strdup (name), NULL);
-  ScaleRow   *last = scale_add_row (self, g_strdup_printf ("commands-%u-last", MAX_COMMANDS), name);
+  BenchRow   *first = bench_rows_add (self->rows, g_strdup (name), NULL);
+  BenchRow   *last = bench_rows_add (self->rows, g_strdup_printf ("commands-%u-last", MAX_COMMANDS), name);
   ScaleState  before;
   ScaleState  after;
 
@@ -825,7 +676,7 @@ main (int    argc,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
   g_autoptr (GError) error = NULL;
-  g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (scale_row_free);
+  g_autoptr (GPtrArray) rows = bench_rows_new ();
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *top = NULL;
   Scale            self = { .rows = rows, .names = names };
@@ -843,12 +694,11 @@ main (int    argc,
     if (remaining != NULL ? g_strv_contains ((const char *const *) remaining, parts[i].name) : is_long || !parts[i].is_long)
       parts[i].measure (&self);
 
-  for (guint i = 0; i < rows->len; i++)
-    scale_finish_row (&self, g_ptr_array_index (rows, i));
+  bench_rows_finish (rows);
   if (json)
-    scale_print_json (&self);
+    bench_rows_print_json (rows);
   else
-    n_missed = scale_print_table (&self);
+    n_missed = bench_rows_print_table (rows, self.rounds);
   bench_remove (top);
 
   return n_missed > 0 ? 1 : 0;
