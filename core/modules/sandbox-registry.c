@@ -532,7 +532,7 @@ sandbox_registry_make_gateway (gpointer data,
   if (info == NULL)
     {
       sandbox_registry_set_missing (self, SANDBOX_ERROR_NETWORK_DENIED,
-                                    "A list of origins needs a gateway; install one, such as the module “gateway” of this library",
+                                    "A list of origins needs a gateway; install one, such as http-gateway, which belongs to this library",
                                     error);
       return NULL;
     }

@@ -16,6 +16,7 @@ static const struct
   const char *reason;
 } broken[] = {
   { "abstract-type", "makes SandboxBackend, which is no backend" },
+  { "backend-gateway", "makes FixtureBackendGateway, which is no backend" },
   { "dependency-symbol", "no sandbox_module_descriptor" },
   { "foreign-type", "makes FixtureGood, which belongs to" },
   { "init-refuses", "this module does not want to" },
@@ -378,6 +379,201 @@ test_not_a_library (void)
   assert_library_refused (data, size, "junk");
 }
 
+/* ---- Gateways */
+
+/* A driver that does what it is told, and a backend that makes it */
+typedef GObject      DoorDriver;
+typedef GObjectClass DoorDriverClass;
+
+static GType door_driver_get_type (void);
+static void  door_driver_interface_init (SandboxDriverInterface *iface);
+
+/* clang-format off */
+G_DEFINE_TYPE_WITH_CODE (DoorDriver, door_driver, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (SANDBOX_TYPE_DRIVER, door_driver_interface_init))
+/* clang-format on */
+
+static gboolean
+door_driver_set_network_policy (SandboxDriver        *driver,
+                                SandboxNetworkPolicy *policy,
+                                SandboxRequest       *request,
+                                GError              **error)
+{
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static gboolean
+door_driver_set_gateway (SandboxDriver  *driver,
+                         SandboxGateway *gateway,
+                         SandboxRequest *request,
+                         GError        **error)
+{
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static gboolean
+door_driver_close (SandboxDriver  *driver,
+                   SandboxRequest *request,
+                   GError        **error)
+{
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static void
+door_driver_interface_init (SandboxDriverInterface *iface)
+{
+  iface->set_network_policy = door_driver_set_network_policy;
+  iface->set_gateway = door_driver_set_gateway;
+  iface->close = door_driver_close;
+}
+
+static void
+door_driver_class_init (DoorDriverClass *klass)
+{
+}
+
+static void
+door_driver_init (DoorDriver *self)
+{
+}
+
+typedef SandboxBackend      DoorBackend;
+typedef SandboxBackendClass DoorBackendClass;
+
+static GType door_backend_get_type (void);
+
+G_DEFINE_TYPE (DoorBackend, door_backend, SANDBOX_TYPE_BACKEND)
+
+static gboolean
+door_backend_create_driver (SandboxBackend       *backend,
+                            SandboxCreateOptions *options,
+                            SandboxWorkspace     *workspace,
+                            SandboxRequest       *request,
+                            GError              **error)
+{
+  g_autoptr (GObject) driver = g_object_new (door_driver_get_type (), NULL);
+
+  sandbox_request_return_object (request, driver);
+
+  return TRUE;
+}
+
+static void
+door_backend_class_init (DoorBackendClass *klass)
+{
+  klass->create_driver = door_backend_create_driver;
+}
+
+static void
+door_backend_init (DoorBackend *self)
+{
+}
+
+/* A session of a registry that has this gateway only: the library of a fixture, whatever kind of module that is */
+static SandboxHandle *
+create_with_gateway (const char *name)
+{
+  g_autofree char *fixtures = fixture_folder ();
+  g_autofree char *library = g_strdup_printf ("%s/libfixture-%s.so", fixtures, name);
+  g_autofree char *text = g_strdup_printf ("[Module]\nKind=gateway\nName=%s\nLibrary=lib%s.so\nAbi=%d\nPriority=0\nDescription=It\n",
+                                           name, name, SANDBOX_ABI_VERSION);
+  g_autofree char *base = g_strconcat (name, ".sandbox-module", NULL);
+  g_autofree char *folder = make_module (name, NULL, 0);
+  g_autofree char *link = g_strdup_printf ("%s/lib%s.so", folder, name);
+  g_autoptr (SandboxRegistry) registry = NULL;
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (GError) error = NULL;
+  SandboxHandle *handle = NULL;
+
+  write_file (folder, base, text, -1);
+  g_assert_cmpint (symlink (library, link), ==, 0);
+  registry = open_folder (folder);
+  g_assert_true (sandbox_registry_add_type (registry, "door", 0, door_backend_get_type (), &error));
+  backend = create (registry, "door");
+  g_assert_null (sandbox_registry_create_backend (registry, name, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_INVALID);
+  g_clear_error (&error);
+  handle = sandbox_backend_create (backend, options, NULL, &error);
+  g_assert_no_error (error);
+  /* By now it is read what there is. The file that is loaded is the one of the fixtures. */
+  g_object_set_data_full (G_OBJECT (handle), "folder", g_steal_pointer (&folder), g_free);
+
+  return handle;
+}
+
+static gboolean
+list_origin (SandboxHandle *handle,
+             GError       **error)
+{
+  g_autoptr (SandboxNetworkPolicy) policy = sandbox_network_policy_new_allow_list ();
+
+  g_assert_true (sandbox_network_policy_add_origin (policy, "https://a.example", NULL, NULL));
+
+  return sandbox_session_set_network_policy (sandbox_handle_get_session (handle), policy, NULL, error);
+}
+
+static void
+test_gateway (void)
+{
+  g_autoptr (SandboxHandle) handle = create_with_gateway ("gateway");
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A gateway is loaded with the first policy that lists an origin, and not before");
+  g_assert_cmpuint (g_type_from_name ("FixtureGateway"), ==, 0);
+  g_assert_null (sandbox_session_get_gateway_path (sandbox_handle_get_session (handle)));
+  list_origin (handle, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_type_from_name ("FixtureGateway"), !=, 0);
+  g_assert_cmpstr (sandbox_session_get_gateway_path (sandbox_handle_get_session (handle)), ==, SANDBOX_GATEWAY_PATH);
+  g_assert_true (sandbox_handle_stop (handle, NULL, NULL));
+  remove_module (g_object_get_data (G_OBJECT (handle), "folder"));
+}
+
+static void
+test_gateway_broken (void)
+{
+  static const struct
+  {
+    const char *name;
+    const char *reason;
+  } cases[] = {
+    { "gateway-backend", "makes FixtureGatewayBackend, which is no gateway" },
+    { "gateway-hollow", "FixtureGatewayHollow is no gateway: it lacks a function" },
+    { "good", "it is a backend, and no gateway" },
+    { "no-symbol", "it has no sandbox_module_descriptor" },
+    { "unresolved", "fixture_symbol_that_exists_nowhere" },
+    { "wrong-abi", "built for ABI" },
+  };
+  g_autoptr (SandboxRegistry) registry = open_fixtures ();
+
+  g_test_summary ("A broken gateway leaves the session with the policy that it had, and harms no backend");
+  assert_good_works (registry);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (SandboxHandle) handle = create_with_gateway (cases[i].name);
+      g_autoptr (GError) first = NULL;
+      g_autoptr (GError) second = NULL;
+
+      g_assert_false (list_origin (handle, &first));
+      g_assert_error (first, SANDBOX_ERROR, SANDBOX_ERROR_MODULE);
+      g_test_message ("%s", first->message);
+      g_assert_nonnull (strstr (first->message, cases[i].reason));
+      g_assert_false (list_origin (handle, &second));
+      g_assert_cmpstr (second->message, ==, first->message);
+      g_assert_null (sandbox_session_get_gateway_path (sandbox_handle_get_session (handle)));
+      g_assert_true (sandbox_handle_stop (handle, NULL, NULL));
+      remove_module (g_object_get_data (G_OBJECT (handle), "folder"));
+    }
+  assert_good_works (registry);
+}
+
 static void
 test_stub (void)
 {
@@ -440,6 +636,8 @@ main (int    argc,
   g_test_add_func ("/module/second-file", test_second_file);
   g_test_add_func ("/module/link", test_link);
   g_test_add_func ("/module/not-a-library", test_not_a_library);
+  g_test_add_func ("/module/gateway", test_gateway);
+  g_test_add_func ("/module/gateway-broken", test_gateway_broken);
   g_test_add_func ("/module/stub", test_stub);
 
   for (gsize i = 0; i < G_N_ELEMENTS (broken); i++)

@@ -296,6 +296,86 @@ test_blocked (void)
   g_assert_true (hook.thread == g_thread_self ());
 }
 
+/* ---- Bells */
+
+typedef struct
+{
+  SandboxDispatcher *dispatcher;
+  SandboxBell        bell;
+  guint              n_rung;
+  guint              n_freed;
+  GThread           *thread;
+} Ringing;
+
+static void
+ring_cb (gpointer user_data)
+{
+  Ringing *ringing = user_data;
+
+  ringing->thread = g_thread_self ();
+  g_atomic_int_inc ((int *) &ringing->n_rung);
+}
+
+static void
+ring_freed (gpointer data)
+{
+  g_atomic_int_inc ((int *) &((Ringing *) data)->n_freed);
+}
+
+static gboolean
+ring (Ringing *ringing)
+{
+  return sandbox_dispatcher_ring (ringing->dispatcher, &ringing->bell, ring_cb, ringing, ring_freed);
+}
+
+static gpointer
+ring_thread (gpointer data)
+{
+  Ringing *ringing = data;
+
+  g_assert_true (ring (ringing));
+  while (g_atomic_int_get ((int *) &ringing->n_rung) == 0)
+    g_usleep (100);
+  g_assert_true (ring (ringing));
+
+  return NULL;
+}
+
+static void
+test_bell (void)
+{
+  g_autoptr (SandboxDispatcher) dispatcher = sandbox_dispatcher_new ();
+  Ringing     ringing = { .dispatcher = dispatcher };
+  SandboxSync sync;
+  GThread    *thread = NULL;
+
+  g_test_summary ("However often it rings, who looks waits once at home and once in calls, and neither keeps the other");
+
+  g_assert_true (ring (&ringing));
+  for (guint i = 0; i < 1000; i++)
+    g_assert_false (ring (&ringing));
+
+  /* Nobody is at home. */
+  sandbox_sync_begin (&sync, dispatcher);
+  thread = g_thread_new ("ring", ring_thread, &ringing);
+  work_async (sandbox_sync_cb, &sync);
+  while (g_atomic_int_get ((int *) &ringing.n_rung) < 2)
+    g_main_context_iteration (sync.context, TRUE);
+  g_assert_false (ringing.bell.in_call);
+  sandbox_sync_wait (&sync);
+  g_thread_join (thread);
+  sandbox_sync_end (&sync);
+  g_assert_cmpuint (ringing.n_rung, ==, 2);
+  g_assert_cmpuint (ringing.n_freed, ==, 2);
+
+  g_assert_false (ring (&ringing));
+  test_wait (ringing.n_rung == 3);
+  g_assert_true (ring (&ringing));
+  test_wait (ringing.n_rung == 4);
+  g_assert_cmpuint (ringing.n_freed, ==, 4);
+  g_assert_true (ringing.thread == g_thread_self ());
+}
+
 /* ---- In a forked child */
 
 typedef struct
@@ -670,6 +750,7 @@ main (int    argc,
   g_test_add_func ("/dispatcher/home", test_home);
   g_test_add_func ("/dispatcher/home-below-sync", test_home_below_sync);
   g_test_add_func ("/dispatcher/blocked", test_blocked);
+  g_test_add_func ("/dispatcher/bell", test_bell);
   g_test_add_func ("/dispatcher/ends", test_ends);
   g_test_add_func ("/dispatcher/gone", test_dispatcher_gone);
   g_test_add_func ("/dispatcher/forked", test_forked);

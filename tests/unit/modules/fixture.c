@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A small backend module, in which one thing is wrong where meson.build says so:
+/* A small module of a backend, or of a gateway, in which one thing is wrong where meson.build says so:
  *
+ *   FIXTURE_GATEWAY                            it makes a gateway
+ *   FIXTURE_HOLLOW                             which cannot be closed
  *   FIXTURE_ABI, FIXTURE_SIZE, FIXTURE_NAME    what the descriptor says
  *   FIXTURE_REGISTER                           the register function
  *   FIXTURE_NO_DESCRIPTOR                      there is none
@@ -26,6 +28,68 @@
 #define FixtureBackend FIXTURE_TYPE
 #define FixtureBackendClass FIXTURE_CLASS
 
+#ifdef FIXTURE_GATEWAY
+
+typedef struct
+{
+  GObject parent_instance;
+} FixtureBackend;
+
+typedef struct
+{
+  GObjectClass parent_class;
+} FixtureBackendClass;
+
+GType fixture_backend_get_type (void);
+
+static gboolean
+fixture_gateway_set_policy (SandboxGateway       *gateway,
+                            SandboxNetworkPolicy *policy,
+                            SandboxRequest       *request,
+                            GError              **error)
+{
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static void
+fixture_gateway_use_door (SandboxGateway *gateway,
+                          GSocket        *door)
+{
+}
+
+G_GNUC_UNUSED static gboolean
+fixture_gateway_close (SandboxGateway *gateway,
+                       SandboxRequest *request,
+                       GError        **error)
+{
+  sandbox_request_return_done (request);
+
+  return TRUE;
+}
+
+static void
+fixture_gateway_interface_init (SandboxGatewayInterface *iface)
+{
+  iface->set_policy = fixture_gateway_set_policy;
+  iface->add_door = fixture_gateway_use_door;
+  iface->remove_door = fixture_gateway_use_door;
+# ifndef FIXTURE_HOLLOW
+  iface->close = fixture_gateway_close;
+# endif
+}
+
+/* With the name of the type already expanded, which GLib pastes */
+/* clang-format off */
+# define FIXTURE_DEFINE_GATEWAY(Type)                                           \
+  G_DEFINE_DYNAMIC_TYPE_EXTENDED (Type, fixture_backend, G_TYPE_OBJECT, 0,      \
+                                  G_IMPLEMENT_INTERFACE_DYNAMIC (SANDBOX_TYPE_GATEWAY, fixture_gateway_interface_init))
+FIXTURE_DEFINE_GATEWAY (FixtureBackend)
+/* clang-format on */
+
+#else
+
 typedef struct
 {
   SandboxBackend parent_instance;
@@ -39,6 +103,8 @@ typedef struct
 GType fixture_backend_get_type (void);
 
 G_DEFINE_DYNAMIC_TYPE (FixtureBackend, fixture_backend, SANDBOX_TYPE_BACKEND)
+
+#endif
 
 static void
 fixture_backend_class_init (FixtureBackendClass *klass)
