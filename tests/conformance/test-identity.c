@@ -675,6 +675,41 @@ test_asked_root_for_other (TestSandbox  *self,
   check_files (self, OTHER_ID, OTHER_ID);
 }
 
+/* Neither from the start, nor later, nor as a plan; what there was stays. */
+static void
+assert_doors_refused (TestSandbox    *self,
+                      SandboxProfile *profile)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxNetworkPolicy) policy = sandbox_network_policy_new_allow_list ();
+  g_autoptr (SandboxCommand) command = test_command_new ("true", NULL);
+  g_autoptr (GError) error = NULL;
+
+  sandbox_network_policy_add_origin (policy, "http://allowed.sandbox.test", NULL, &error);
+  g_assert_no_error (error);
+  sandbox_create_options_set_profile (options, profile);
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  sandbox_create_options_set_network (options, policy);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (SandboxHandle) handle = NULL;
+      g_autofree char *text = NULL;
+
+      if (i == 0)
+        handle = sandbox_backend_create (self->backend, options, NULL, &error);
+      else if (i == 1)
+        text = sandbox_backend_plan (self->backend, command, options, &error);
+      else
+        g_assert_false (sandbox_session_set_network_policy (self->session, policy, NULL, &error));
+      g_assert_null (handle);
+      g_assert_null (text);
+      g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED);
+      g_assert_nonnull (strstr (error->message, "door to a gateway"));
+      g_clear_error (&error);
+    }
+  g_free (test_sh (self, "true"));
+}
+
 static void
 test_set_user_id (TestSandbox  *self,
                   gconstpointer unused)
@@ -729,6 +764,7 @@ test_set_user_id (TestSandbox  *self,
   g_assert_null (strstr (told, "\"--size\""));
   g_assert_nonnull (strstr (told, "\"host\" : \"launcher\""));
 
+  assert_doors_refused (self, profile);
   mounts = G_LIST_STORE (sandbox_profile_get_mounts (profile));
   sandbox_profile_add_mount (profile, protection);
   assert_refused (self->backend, self->workspace, profile, SANDBOX_ERROR_NOT_SUPPORTED, "cannot protect");

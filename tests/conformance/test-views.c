@@ -915,9 +915,18 @@ test_plan (TestSandbox  *self,
     "\"view\" : \"system\"", "\"cwd\" : \"/srv/work/sub\"", "\"target\" : \"/home/data\"", "\"mode\" : \"read-only\"",
     "\"mode\" : \"mask\"", "\"cpu-seconds\" : 7", "\"guest-uid\" : 1000"
   };
+  static const char *const networks[] = {
+    "\"network\" : \"none\",\n  \"doors\" : []",
+    "\"network\" : \"host\",\n  \"doors\" : []",
+    "\"network\" : \"gateway\",\n  \"doors\" : [\n    \"/run/sandbox-glib/gateway.sock\"\n  ]",
+    "\"network\" : \"gateway\",\n  \"doors\" : [\n    \"/run/sandbox-glib/gateway.sock\",\n    \"127.0.0.1:3128\"\n  ]",
+  };
   g_autoptr (SandboxProfile) profile = new_profile (SANDBOX_VIEW_SYSTEM);
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
   g_autoptr (SandboxLimits) limits = sandbox_limits_new ();
+  g_autoptr (SandboxNetworkPolicy) deny = sandbox_network_policy_new_deny_all ();
+  g_autoptr (SandboxNetworkPolicy) all = sandbox_network_policy_new_allow_all ();
+  g_autoptr (SandboxNetworkPolicy) list = sandbox_network_policy_new_allow_list ();
   g_autoptr (SandboxCommand) command = test_command_new ("make", "all", NULL);
   g_autofree char *first = NULL;
   g_autofree char *second = NULL;
@@ -927,6 +936,8 @@ test_plan (TestSandbox  *self,
 
   g_test_summary ("A plan tells everything but secrets, twice the same, and starts nothing; what could not be had is no plan");
 
+  sandbox_network_policy_add_origin (list, "https://example.org", NULL, &error);
+  g_assert_no_error (error);
   sandbox_limits_set_cpu_seconds (limits, 7);
   sandbox_profile_set_limits (profile, limits);
   sandbox_profile_set_environment (profile, secret);
@@ -954,6 +965,18 @@ test_plan (TestSandbox  *self,
         g_error ("no %s in %s", wanted[i], first);
     }
   g_assert_null (strstr (first, "secret-value"));
+  for (guint i = 0; i < G_N_ELEMENTS (networks); i++)
+    {
+      g_autofree char *text = NULL;
+
+      sandbox_network_policy_set_loopback_door (list, i == 3);
+      sandbox_create_options_set_network (options, i == 0 ? deny : i == 1 ? all
+                                                                          : list);
+      text = sandbox_backend_plan (self->backend, command, options, &error);
+      g_assert_no_error (error);
+      if (strstr (text, networks[i]) == NULL)
+        g_error ("no %s in %s", networks[i], text);
+    }
 
   sandbox_command_set_cwd (command, "/usr");
   refused = sandbox_backend_plan (self->backend, command, options, &error);

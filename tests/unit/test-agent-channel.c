@@ -21,12 +21,12 @@ typedef struct
 
 static void
 fixture_set_up (Fixture      *self,
-                gconstpointer unused)
+                gconstpointer flags)
 {
   int sockets[2];
 
   g_assert_cmpint (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), ==, 0);
-  self->channel = sandbox_agent_channel_new_take_fd (sockets[0], SANDBOX_AGENT_CHANNEL_FLAGS_NONE);
+  self->channel = sandbox_agent_channel_new_take_fd (sockets[0], GPOINTER_TO_UINT (flags));
   self->agent_fd = sockets[1];
   self->buffer = g_malloc (SANDBOX_AGENT_PACKET_MAX);
 }
@@ -112,8 +112,21 @@ test_bound (Fixture      *self,
   g_assert_cmpuint (self->packet.setup.mounts[0].flags, ==, SANDBOX_AGENT_MOUNT_OVERLAY | SANDBOX_AGENT_MOUNT_BOUND);
 }
 
-#define ADD(name, function) \
- g_test_add ("/agent-channel/" name, Fixture, NULL, fixture_set_up, function, fixture_tear_down)
+static void
+test_doors (Fixture      *self,
+            gconstpointer flags)
+{
+  const gboolean has_port = (GPOINTER_TO_UINT (flags) & SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR) != 0;
+
+  g_test_summary ("Doors are asked for, and counted, by the flags of the channel");
+
+  receive (self);
+  g_assert_cmpuint (self->packet.setup.flags, ==, SANDBOX_AGENT_SETUP_DOOR | (has_port ? SANDBOX_AGENT_SETUP_LOOPBACK_DOOR : 0));
+  g_assert_cmpuint (sandbox_agent_channel_get_n_doors (self->channel), ==, has_port ? 2 : 1);
+}
+
+#define ADD(name, flags, function) \
+ g_test_add ("/agent-channel/" name, Fixture, GUINT_TO_POINTER (flags), fixture_set_up, function, fixture_tear_down)
 
 int
 main (int    argc,
@@ -121,8 +134,10 @@ main (int    argc,
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
 
-  ADD ("mounts", test_mounts);
-  ADD ("bound", test_bound);
+  ADD ("mounts", SANDBOX_AGENT_CHANNEL_FLAGS_NONE, test_mounts);
+  ADD ("bound", SANDBOX_AGENT_CHANNEL_FLAGS_NONE, test_bound);
+  ADD ("door", SANDBOX_AGENT_CHANNEL_FLAGS_DOOR, test_doors);
+  ADD ("doors", SANDBOX_AGENT_CHANNEL_FLAGS_DOOR | SANDBOX_AGENT_CHANNEL_FLAGS_LOOPBACK_DOOR, test_doors);
 
   return g_test_run ();
 }
