@@ -52,10 +52,11 @@ use_policy (TestSandbox          *self,
   g_assert_no_error (error);
 }
 
-/* Sets the session of @self up anew, with a policy from the start. */
+/* Sets the session of @self up anew, with a policy from the start; it rests after @idle_ms. */
 static void
-use_created (TestSandbox          *self,
-             SandboxNetworkPolicy *policy)
+use_resting (TestSandbox          *self,
+             SandboxNetworkPolicy *policy,
+             guint                 idle_ms)
 {
   g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
   g_autoptr (GError) error = NULL;
@@ -63,6 +64,7 @@ use_created (TestSandbox          *self,
   sandbox_create_options_set_workspace_path (options, self->workspace);
   sandbox_create_options_set_isolation (options, TEST_ISOLATION);
   sandbox_create_options_set_network (options, policy);
+  sandbox_create_options_set_idle_ms (options, idle_ms);
   if (self->handle != NULL)
     sandbox_handle_shutdown (self->handle, NULL, &error);
   g_assert_no_error (error);
@@ -70,6 +72,13 @@ use_created (TestSandbox          *self,
   self->handle = sandbox_backend_create (self->backend, options, NULL, &error);
   g_assert_no_error (error);
   self->session = sandbox_handle_get_session (self->handle);
+}
+
+static void
+use_created (TestSandbox          *self,
+             SandboxNetworkPolicy *policy)
+{
+  use_resting (self, policy, 0);
 }
 
 /* ---- What listens on the host ---- */
@@ -361,6 +370,81 @@ test_held (TestSandbox  *self,
 }
 
 static void
+test_profiles (TestSandbox  *self,
+               gconstpointer unused)
+{
+  const SandboxView views[] = { SANDBOX_VIEW_MINIMAL, SANDBOX_VIEW_SYSTEM };
+  g_autoptr (SandboxNetworkPolicy) list = new_list (TRUE);
+
+  g_test_summary ("Whatever view and filter commands have, they come to the doors");
+
+  for (guint i = 0; i < G_N_ELEMENTS (views); i++)
+    for (guint filter = SANDBOX_FILTER_DEFAULT; filter <= SANDBOX_FILTER_DEBUGGER; filter++)
+      {
+        g_autoptr (SandboxProfile) profile = sandbox_profile_new ();
+
+        sandbox_profile_set_view (profile, views[i]);
+        sandbox_profile_set_filter (profile, filter);
+        test_use_profile (self, profile);
+        use_policy (self, list);
+        assert_answered (self, TRUE);
+        test_assert_sh (self, "find / -type s 2>/dev/null; true", DOOR);
+      }
+}
+
+static void
+test_rest (TestSandbox  *self,
+           gconstpointer unused)
+{
+  g_autoptr (SandboxNetworkPolicy) list = new_list (TRUE);
+  g_autofree char *first = NULL;
+  g_autofree char *second = NULL;
+
+  g_test_summary ("A sandbox that was given up at rest, and the next one, have doors of their own");
+
+  use_resting (self, list, 100);
+  assert_answered (self, TRUE);
+  first = get_network (self);
+  if (TEST_ISOLATION == SANDBOX_ISOLATION_PER_COMMAND)
+    test_wait (test_count_children () == 0);
+  assert_answered (self, TRUE);
+  second = get_network (self);
+  if (TEST_ISOLATION == SANDBOX_ISOLATION_PER_COMMAND)
+    g_assert_cmpstr (first, !=, second);
+  else
+    g_assert_cmpstr (first, ==, second);
+}
+
+static void
+test_killed (TestSandbox  *self,
+             gconstpointer unused)
+{
+  g_autoptr (SandboxNetworkPolicy) list = new_list (TRUE);
+
+  g_test_summary ("A sandbox that somebody kills takes its doors along, and the next command finds new ones");
+
+  use_created (self, list);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autoptr (SandboxCommand) command = test_command_new ("sleep", "1000", NULL);
+      g_autoptr (SandboxProcess) process = NULL;
+      g_autoptr (GArray) descendants = NULL;
+      g_autoptr (GError) error = NULL;
+
+      assert_answered (self, TRUE);
+      process = sandbox_session_spawn (self->session, command, NULL, &error);
+      g_assert_no_error (error);
+      descendants = test_list_descendants (getpid ());
+      for (guint j = 0; j < descendants->len; j++)
+        if (test_read_status (g_array_index (descendants, pid_t, j), "PPid", 10) == getpid ())
+          kill (g_array_index (descendants, pid_t, j), SIGKILL);
+      g_assert_true (sandbox_process_wait (process, NULL, &error));
+      g_assert_no_error (error);
+    }
+  assert_answered (self, TRUE);
+}
+
+static void
 test_end (TestSandbox  *self,
           gconstpointer unused)
 {
@@ -552,6 +636,9 @@ main (int    argc,
   ADD ("unchanged", test_unchanged);
   ADD ("doors", test_doors);
   ADD ("held", test_held);
+  ADD ("profiles", test_profiles);
+  ADD ("rest", test_rest);
+  ADD ("killed", test_killed);
   ADD ("end", test_end);
   ADD ("files", test_files);
   /* who makes a network and mounts of its own is root, or modules belong to nobody there */
