@@ -23,7 +23,8 @@
  *
  * Everything about commands is done here, by what the library and the agent say to each other. A derived
  * class implements [vfunc@Sandbox.AgentDriver.open_channel], and of [iface@Sandbox.Driver] the files and the
- * network policy.
+ * network policy. For a list of origins it makes channels with %SANDBOX_AGENT_CHANNEL_FLAGS_DOOR; the doors are given to the
+ * gateway here.
  *
  * Since: 1.0
  */

@@ -55,8 +55,7 @@ struct _SandboxAgentPeer
   gboolean              has_hung_up; /* what end_watch was for */
   gboolean              is_sent;     /* what it may have read */
   gboolean              left_unread;
-  gboolean              lost_init;  /* it said HELLO, and there was no descriptor left for the pidfd */
-  gboolean              lost_doors; /* the same of these */
+  gboolean              lost_init; /* it said HELLO, and there was no descriptor left for the pidfd */
   gboolean              has_doors;
   gboolean              in_outer;    /* then what it may have read ends with what it is in, for which there is a pidfd */
   gboolean              is_followed; /* beyond its being over */
@@ -283,15 +282,19 @@ sandbox_agent_peer_take_hello (SandboxAgentPeer   *self,
     sandbox_agent_peer_kill (self);
 }
 
-static void
+/* FALSE: nothing more is expected. */
+static gboolean
 sandbox_agent_peer_fail_doors (SandboxAgentPeer *self)
 {
   sandbox_agent_peer_fail (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
                                               "The sandbox could not be built (step: %s): the agent did not hand out what it was asked for",
                                               sandbox_agent_step_to_string (SANDBOX_AGENT_STEP_DOOR)));
+  sandbox_agent_peer_kill (self);
+
+  return FALSE;
 }
 
-/* Not from an agent whose command may have run already. FALSE when nothing more is expected. */
+/* Not from an agent whose command may have run already. */
 static gboolean
 sandbox_agent_peer_take_doors (SandboxAgentPeer   *self,
                                SandboxAgentPacket *packet)
@@ -300,18 +303,27 @@ sandbox_agent_peer_take_doors (SandboxAgentPeer   *self,
 
   if (self->phase >= PHASE_ENDING)
     return TRUE;
+  if (self->phase != PHASE_BUILDING || !sandbox_agent_peer_said_hello (self) || doors == NULL || self->has_doors)
+    return sandbox_agent_peer_fail_doors (self);
 
-  if (self->phase == PHASE_BUILDING && sandbox_agent_peer_said_hello (self) && doors != NULL && !self->has_doors)
-    {
-      /* also if only some of them are: what has been added is removed at the end */
-      self->has_doors = TRUE;
-      if (sandbox_agent_doors_add (doors, self, packet, sandbox_agent_channel_get_n_doors (self->channel)))
-        return TRUE;
-    }
-  sandbox_agent_peer_fail_doors (self);
-  sandbox_agent_peer_kill (self);
+  /* also if only some of them are: what has been added is removed at the end */
+  self->has_doors = TRUE;
 
-  return FALSE;
+  return sandbox_agent_doors_add (doors, self, packet, sandbox_agent_channel_get_n_doors (self->channel)) ||
+         sandbox_agent_peer_fail_doors (self);
+}
+
+static gboolean
+sandbox_agent_peer_take_other (SandboxAgentPeer   *self,
+                               SandboxAgentPacket *packet)
+{
+  const gboolean is_ready = packet->type == SANDBOX_AGENT_STARTED || packet->type == SANDBOX_AGENT_READY;
+
+  /* Without its doors it is not the sandbox that was asked for. */
+  if (is_ready && self->phase == PHASE_BUILDING && !self->has_doors && sandbox_agent_channel_get_n_doors (self->channel) > 0)
+    return sandbox_agent_peer_fail_doors (self);
+
+  return self->funcs->heard (self->user, packet);
 }
 
 /* FALSE when nothing more is expected. */
@@ -329,7 +341,7 @@ sandbox_agent_peer_take_packet (SandboxAgentPeer   *self,
       return sandbox_agent_peer_take_doors (self, packet);
 
     default:
-      return self->funcs->heard (self->user, packet);
+      return sandbox_agent_peer_take_other (self, packet);
     }
 }
 
@@ -340,8 +352,6 @@ sandbox_agent_peer_take_rejected (SandboxAgentPeer   *self,
 {
   if (packet->lost_fds && self->init_fd < 0)
     self->lost_init = TRUE;
-  else if (packet->lost_fds)
-    self->lost_doors = TRUE;
 
   if (!sandbox_agent_peer_may_have_read (self))
     /* Before the end that we give it is taken for the reason. */
@@ -597,8 +607,6 @@ sandbox_agent_peer_take_spare (SandboxAgentPeer *self,
 gboolean
 sandbox_agent_peer_set_ready (SandboxAgentPeer *self)
 {
-  if (sandbox_agent_channel_get_n_doors (self->channel) > 0 && !self->has_doors && !self->lost_doors)
-    sandbox_agent_peer_fail_doors (self);
   /* Without a HELLO before it there would be no proof of the end. */
   if (self->phase != PHASE_BUILDING || !sandbox_agent_peer_said_hello (self))
     {

@@ -1196,6 +1196,57 @@ test_late_doors (Fixture      *self,
 }
 
 static void
+test_hidden_doors (Fixture      *self,
+                   gconstpointer nested)
+{
+  SandboxAgentPacket listen = { .type = SANDBOX_AGENT_LISTEN, .n_fds = 1 };
+  g_autoptr (FakeGateway) gateway = fixture_set_gateway (self);
+  Descriptors descriptors;
+  Agent      *sandbox = NULL;
+
+  g_test_summary ("Doors for which the host has no descriptors left end a sandbox; a command that may have been read there is LOST");
+
+  self->driver->doors = SANDBOX_AGENT_CHANNEL_FLAGS_DOOR;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  if (nested == NULL)
+    agent_read_exec (sandbox);
+  /* the HELLO is read */
+  g_usleep (100 * 1000);
+  listen.fds[0] = door_new (AF_UNIX, SOCK_STREAM, TRUE);
+  descriptors_use_up (&descriptors);
+  g_assert_true (sandbox_agent_send (sandbox->socket_fd, &listen, sandbox->buffer, SANDBOX_AGENT_PACKET_MAX));
+  agent_wait_killed (sandbox);
+  descriptors_give_back (&descriptors);
+  sandbox_agent_packet_close_fds (&listen);
+  agent_end (sandbox);
+  if (nested == NULL)
+    fixture_assert_lost (self);
+  else
+    {
+      fixture_assert_unavailable (self);
+      g_assert_nonnull (strstr (self->error->message, "can open no more files"));
+    }
+  g_assert_cmpuint (fake_gateway_count (gateway), ==, 0);
+}
+
+static void
+test_mute_doors (Fixture      *self,
+                 gconstpointer nested)
+{
+  Agent *sandbox = NULL;
+
+  g_test_summary ("What becomes of a command that may have been read in a sandbox which ends before its doors come nobody knows: LOST");
+
+  self->driver->doors = TWO_DOORS;
+  fixture_spawn (self);
+  sandbox = fixture_next (self);
+  agent_read_exec (sandbox);
+  agent_end (sandbox);
+  fixture_assert_lost (self);
+}
+
+static void
 test_forked_doors (Fixture      *self,
                    gconstpointer nested)
 {
@@ -1255,6 +1306,9 @@ main (int    argc,
   ADD ("bad-doors-alone", NULL, test_bad_doors);
   ADD ("late-doors", NESTED, test_late_doors);
   ADD ("late-doors-alone", NULL, test_late_doors);
+  ADD ("hidden-doors", NESTED, test_hidden_doors);
+  ADD ("hidden-doors-alone", NULL, test_hidden_doors);
+  ADD ("mute-doors-alone", NULL, test_mute_doors);
   ADD ("forked-doors", NESTED, test_forked_doors);
 
   return g_test_run ();
