@@ -100,7 +100,8 @@ sandbox_session_dispose (GObject *object)
 {
   SandboxSession *self = SANDBOX_SESSION (object);
 
-  sandbox_core_set_session (self->core, NULL);
+  if (self->core != NULL)
+    sandbox_core_set_session (self->core, NULL);
 
   G_OBJECT_CLASS (sandbox_session_parent_class)->dispose (object);
 }
