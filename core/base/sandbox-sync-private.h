@@ -60,11 +60,12 @@ void               sandbox_dispatcher_invoke (SandboxDispatcher *self,
                                               GDestroyNotify     notify);
 
 /* For one who looks what there is to do, and is told of it often. However often the bell rings, @func waits once at home,
- * where it may be for ever, and once in the calls that block. FALSE when it waits there already: @data was not taken. */
+ * where it may be for ever, and once in the calls that block, also in one that begins later. FALSE when it waits there
+ * already: @data, in which the bell is, was not taken. */
 typedef struct
 {
-  gboolean at_home; /* both guarded by the dispatcher; FALSE at first */
-  gboolean in_call;
+  struct _SandboxRing *at_home; /* both guarded by the dispatcher; nothing at first */
+  gboolean             in_call;
 } SandboxBell;
 
 gboolean sandbox_dispatcher_ring (SandboxDispatcher *self,
@@ -72,6 +73,10 @@ gboolean sandbox_dispatcher_ring (SandboxDispatcher *self,
                                   GSourceOnceFunc    func,
                                   gpointer           data,
                                   GDestroyNotify     notify);
+
+/* It waits at home no more. */
+void sandbox_dispatcher_silence (SandboxDispatcher *self,
+                                 SandboxBell       *bell);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxDispatcher, sandbox_dispatcher_unref)
 

@@ -4,6 +4,8 @@
 
 #include "sandbox-fork-private.h"
 
+typedef struct _SandboxRing SandboxRing;
+
 /* The innermost synchronous call of this thread, and one context kept for the next. */
 static GPrivate innermost;
 static GPrivate spare = G_PRIVATE_INIT ((GDestroyNotify) g_main_context_unref);
@@ -18,6 +20,7 @@ struct _SandboxDispatcher
   GMutex          lock;
   GMainContext   *home;
   GQueue          blocked; /* GMainContext, innermost first, over all threads; guarded by lock */
+  GQueue          rings;   /* SandboxRing, those that wait at home; guarded by lock */
 };
 
 SandboxDispatcher *
@@ -30,6 +33,7 @@ sandbox_dispatcher_new (void)
   self->generation = sandbox_fork_get_generation ();
   g_mutex_init (&self->lock);
   g_queue_init (&self->blocked);
+  g_queue_init (&self->rings);
   if (sync == NULL || g_main_context_get_thread_default () != sync->context)
     self->home = g_main_context_ref_thread_default ();
   else
@@ -62,20 +66,22 @@ sandbox_dispatcher_unref (SandboxDispatcher *self)
 }
 
 /* Under the lock: a call that is ending takes its context off the list first and runs what it finds there last, so
- * nothing is attached to a context that nobody iterates any more. Let go of under it too: GLib takes the lock of the
+ * nothing is attached to a context that nobody iterates any more. To be let go of under it too: GLib takes the lock of the
  * context for that, which must not be gone. */
-static void
+static GSource *
 sandbox_dispatcher_attach_locked (SandboxDispatcher *self,
                                   GSourceFunc        func,
                                   gpointer           data,
                                   GDestroyNotify     notify)
 {
-  g_autoptr (GSource) source = g_idle_source_new ();
+  GSource      *source = g_idle_source_new ();
   GMainContext *context = g_queue_peek_head (&self->blocked);
 
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_callback (source, func, data, notify);
   g_source_attach (source, context != NULL ? context : self->home);
+
+  return source;
 }
 
 void
@@ -85,23 +91,29 @@ sandbox_dispatcher_invoke (SandboxDispatcher *self,
                            GDestroyNotify     notify)
 {
   g_mutex_lock (&self->lock);
-  sandbox_dispatcher_attach_locked (self, func, data, notify);
+  g_source_unref (sandbox_dispatcher_attach_locked (self, func, data, notify));
   g_mutex_unlock (&self->lock);
 }
 
-typedef struct
+/* Somebody who waits: at home, or in a call, or in both. */
+struct _SandboxRing
 {
+  gatomicrefcount    ref_count; /* of the sources */
   SandboxDispatcher *dispatcher;
-  gboolean          *waits; /* of the bell, which is there as long as the data */
+  SandboxBell       *bell; /* in the data */
+  GSource           *home; /* guarded by the dispatcher */
   GSourceOnceFunc    func;
   gpointer           data;
   GDestroyNotify     notify;
-} SandboxRing;
+};
 
 static void
-sandbox_ring_free (gpointer user_data)
+sandbox_ring_unref (gpointer user_data)
 {
   SandboxRing *ring = user_data;
+
+  if (!g_atomic_ref_count_dec (&ring->ref_count))
+    return;
 
   if (ring->notify != NULL)
     ring->notify (ring->data);
@@ -109,18 +121,55 @@ sandbox_ring_free (gpointer user_data)
   g_free (ring);
 }
 
+/* The source that waits at home, for the caller to let go of when the lock has been. */
+static GSource *
+sandbox_dispatcher_leave_home_locked (SandboxDispatcher *self,
+                                      SandboxBell       *bell)
+{
+  SandboxRing *ring = g_steal_pointer (&bell->at_home);
+
+  g_queue_remove (&self->rings, ring);
+
+  return g_steal_pointer (&ring->home);
+}
+
 static gboolean
-sandbox_ring_cb (gpointer user_data)
+sandbox_ring_home_cb (gpointer user_data)
 {
   SandboxRing *ring = user_data;
+  g_autoptr (GSource) source = NULL;
 
   /* Before it looks: what comes from now on rings again. */
   g_mutex_lock (&ring->dispatcher->lock);
-  *ring->waits = FALSE;
+  if (ring->bell->at_home == ring)
+    source = sandbox_dispatcher_leave_home_locked (ring->dispatcher, ring->bell);
+  g_mutex_unlock (&ring->dispatcher->lock);
+  if (source != NULL)
+    ring->func (ring->data);
+
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+sandbox_ring_call_cb (gpointer user_data)
+{
+  SandboxRing *ring = user_data;
+
+  g_mutex_lock (&ring->dispatcher->lock);
+  ring->bell->in_call = FALSE;
   g_mutex_unlock (&ring->dispatcher->lock);
   ring->func (ring->data);
 
   return G_SOURCE_REMOVE;
+}
+
+/* @ring is taken. */
+static void
+sandbox_dispatcher_ring_in_call_locked (SandboxDispatcher *self,
+                                        SandboxRing       *ring)
+{
+  ring->bell->in_call = TRUE;
+  g_source_unref (sandbox_dispatcher_attach_locked (self, sandbox_ring_call_cb, ring, sandbox_ring_unref));
 }
 
 gboolean
@@ -130,23 +179,48 @@ sandbox_dispatcher_ring (SandboxDispatcher *self,
                          gpointer           data,
                          GDestroyNotify     notify)
 {
-  gboolean *waits = NULL;
-  gboolean  rings = FALSE;
+  SandboxRing *ring = NULL;
+  gboolean     at_home = FALSE;
 
   g_mutex_lock (&self->lock);
-  waits = g_queue_is_empty (&self->blocked) ? &bell->at_home : &bell->in_call;
-  rings = !*waits;
-  if (rings)
+  at_home = g_queue_is_empty (&self->blocked);
+  if (at_home ? bell->at_home == NULL : !bell->in_call)
     {
-      SandboxRing *ring = g_new (SandboxRing, 1);
-
-      *waits = TRUE;
-      *ring = (SandboxRing){ sandbox_dispatcher_ref (self), waits, func, data, notify };
-      sandbox_dispatcher_attach_locked (self, sandbox_ring_cb, ring, sandbox_ring_free);
+      ring = g_new0 (SandboxRing, 1);
+      g_atomic_ref_count_init (&ring->ref_count);
+      ring->dispatcher = sandbox_dispatcher_ref (self);
+      ring->bell = bell;
+      ring->func = func;
+      ring->data = data;
+      ring->notify = notify;
     }
+  if (ring != NULL && at_home)
+    {
+      bell->at_home = ring;
+      g_queue_push_tail (&self->rings, ring);
+      ring->home = sandbox_dispatcher_attach_locked (self, sandbox_ring_home_cb, ring, sandbox_ring_unref);
+    }
+  else if (ring != NULL)
+    sandbox_dispatcher_ring_in_call_locked (self, ring);
   g_mutex_unlock (&self->lock);
 
-  return rings;
+  return ring != NULL;
+}
+
+void
+sandbox_dispatcher_silence (SandboxDispatcher *self,
+                            SandboxBell       *bell)
+{
+  g_autoptr (GSource) source = NULL;
+
+  g_mutex_lock (&self->lock);
+  if (bell->at_home != NULL)
+    source = sandbox_dispatcher_leave_home_locked (self, bell);
+  g_mutex_unlock (&self->lock);
+
+  /* Whose context is there as long as this dispatcher */
+  if (source != NULL)
+    g_source_destroy (source);
 }
 
 static void
@@ -155,6 +229,15 @@ sandbox_dispatcher_enter (SandboxDispatcher *self,
 {
   g_mutex_lock (&self->lock);
   g_queue_push_head (&self->blocked, context);
+  for (GList *link = self->rings.head; link != NULL; link = link->next)
+    {
+      SandboxRing *ring = link->data;
+
+      if (ring->bell->in_call)
+        continue;
+      g_atomic_ref_count_inc (&ring->ref_count);
+      sandbox_dispatcher_ring_in_call_locked (self, ring);
+    }
   g_mutex_unlock (&self->lock);
 }
 

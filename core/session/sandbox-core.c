@@ -145,8 +145,7 @@ sandbox_core_close_gateway (SandboxGateway      *gateway,
   GError  *error = NULL;
   gboolean taken = FALSE;
 
-  sandbox_gateway_relay_set_session (relay, NULL);
-  sandbox_gateway_relay_set_backend (relay, NULL);
+  sandbox_gateway_relay_close (relay);
   sandbox_gateway_relay_unref (relay);
   request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_core_gateway_closed, gateway);
   taken = SANDBOX_GATEWAY_GET_IFACE (gateway)->close (gateway, request, &error);
@@ -160,10 +159,15 @@ sandbox_core_release_gateway (SandboxCore *self)
   if (sandbox_fork_is_past (self->generation))
     return;
 
-  if (self->relay != NULL)
-    sandbox_gateway_relay_set_backend (self->relay, NULL);
   if (self->gateway != NULL)
-    sandbox_core_close_gateway (g_steal_pointer (&self->gateway), g_steal_pointer (&self->relay));
+    {
+      sandbox_core_close_gateway (g_steal_pointer (&self->gateway), g_steal_pointer (&self->relay));
+      return;
+    }
+
+  /* One that the stop has closed */
+  if (self->relay != NULL)
+    sandbox_gateway_relay_close (self->relay);
   g_clear_pointer (&self->relay, sandbox_gateway_relay_unref);
 }
 
@@ -609,15 +613,14 @@ sandbox_core_drop_gateway (SandboxCore *self,
 
   g_mutex_lock (&self->lock);
   gateway = g_steal_pointer (&self->gateway);
-  relay = g_steal_pointer (&self->relay);
+  if (gateway != NULL)
+    relay = g_steal_pointer (&self->relay);
   if (for_ever)
     self->gateway_lost = TRUE;
   g_mutex_unlock (&self->lock);
 
   if (gateway != NULL)
     sandbox_core_close_gateway (gateway, relay);
-  else if (relay != NULL)
-    sandbox_gateway_relay_unref (relay);
 }
 
 SandboxGateway *

@@ -23,4 +23,7 @@ void sandbox_gateway_relay_set_session (SandboxGatewayRelay *self,
 void sandbox_gateway_relay_set_backend (SandboxGatewayRelay *self,
                                         SandboxBackend      *backend);
 
+/* Nothing goes anywhere any more, whatever the gateway tells. */
+void sandbox_gateway_relay_close (SandboxGatewayRelay *self);
+
 G_END_DECLS

@@ -101,6 +101,18 @@ sandbox_gateway_relay_set_backend (SandboxGatewayRelay *self,
   g_mutex_unlock (&self->lock);
 }
 
+void
+sandbox_gateway_relay_close (SandboxGatewayRelay *self)
+{
+  g_mutex_lock (&self->lock);
+  self->session = NULL;
+  self->backend = NULL;
+  g_queue_clear_full (&self->waiting, sandbox_news_free);
+  g_mutex_unlock (&self->lock);
+
+  sandbox_dispatcher_silence (self->dispatcher, &self->bell);
+}
+
 /* The next one, with who is to tell it; both are NULL when there is nobody any more. */
 static SandboxNews *
 sandbox_gateway_relay_pop (SandboxGatewayRelay *self,

@@ -334,7 +334,7 @@ ring_thread (gpointer data)
   Ringing *ringing = data;
 
   g_assert_true (ring (ringing));
-  while (g_atomic_int_get ((int *) &ringing->n_rung) == 0)
+  while (g_atomic_int_get ((int *) &ringing->n_rung) < 2)
     g_usleep (100);
   g_assert_true (ring (ringing));
 
@@ -355,25 +355,38 @@ test_bell (void)
   for (guint i = 0; i < 1000; i++)
     g_assert_false (ring (&ringing));
 
-  /* Nobody is at home. */
+  /* Nobody is at home; a call that begins looks as well. */
   sandbox_sync_begin (&sync, dispatcher);
-  thread = g_thread_new ("ring", ring_thread, &ringing);
+  g_assert_false (ring (&ringing));
   work_async (sandbox_sync_cb, &sync);
-  while (g_atomic_int_get ((int *) &ringing.n_rung) < 2)
+  while (g_atomic_int_get ((int *) &ringing.n_rung) < 1)
+    g_main_context_iteration (sync.context, TRUE);
+  thread = g_thread_new ("ring", ring_thread, &ringing);
+  while (g_atomic_int_get ((int *) &ringing.n_rung) < 3)
     g_main_context_iteration (sync.context, TRUE);
   g_assert_false (ringing.bell.in_call);
   sandbox_sync_wait (&sync);
   g_thread_join (thread);
   sandbox_sync_end (&sync);
-  g_assert_cmpuint (ringing.n_rung, ==, 2);
+  g_assert_cmpuint (ringing.n_rung, ==, 3);
   g_assert_cmpuint (ringing.n_freed, ==, 2);
 
+  /* It still waits at home. */
   g_assert_false (ring (&ringing));
-  test_wait (ringing.n_rung == 3);
-  g_assert_true (ring (&ringing));
   test_wait (ringing.n_rung == 4);
+  g_assert_true (ring (&ringing));
+  test_wait (ringing.n_rung == 5);
   g_assert_cmpuint (ringing.n_freed, ==, 4);
   g_assert_true (ringing.thread == g_thread_self ());
+
+  g_assert_true (ring (&ringing));
+  sandbox_dispatcher_silence (dispatcher, &ringing.bell);
+  g_assert_cmpuint (ringing.n_freed, ==, 5);
+  sandbox_dispatcher_silence (dispatcher, &ringing.bell);
+  test_run_for (5);
+  g_assert_cmpuint (ringing.n_rung, ==, 5);
+  g_assert_true (ring (&ringing));
+  test_wait (ringing.n_rung == 6);
 }
 
 /* ---- In a forked child */
