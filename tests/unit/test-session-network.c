@@ -10,6 +10,8 @@
 
 #include "../common/test-helpers.h"
 
+#include <sys/wait.h>
+
 /* ---- Answers, and what was asked, in order */
 
 typedef enum
@@ -1680,6 +1682,41 @@ test_told_all_along (Fixture      *fixture,
   g_string_free (heard.text, TRUE);
 }
 
+static void
+test_forked (Fixture      *fixture,
+             gconstpointer data)
+{
+  Heard heard = { 0 };
+  pid_t pid = 0;
+  int   status = 0;
+
+  g_test_summary ("A forked child has no gateway, and lets go of what it has of the session without touching it");
+
+  fixture_listen (fixture, &heard);
+  tell_thread (fixture->gateway);
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    {
+      g_autoptr (SandboxNetworkPolicy) policy = list_of ("https://b.example", NULL);
+      g_autoptr (GError) error = NULL;
+      gboolean changed = FALSE;
+
+      alarm (20);
+      changed = sandbox_session_set_network_policy (fixture->session, policy, NULL, &error);
+      if (changed || !g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_STOPPED) ||
+          sandbox_session_get_gateway_path (fixture->session) != NULL)
+        _exit (1);
+      g_clear_object (&fixture->handle);
+      _exit (strstr (script.journal->str, "close") != NULL ? 2 : 0);
+    }
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+  test_wait (heard.n_errors == 1);
+  g_assert_true (sandbox_handle_stop (fixture->handle, NULL, NULL));
+  g_string_free (heard.text, TRUE);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -1720,6 +1757,7 @@ main (int    argc,
   ADD_TOLD ("handler-calls", test_handler_calls);
   ADD_TOLD ("handler-drops", test_handler_drops);
   ADD_TOLD ("told-all-along", test_told_all_along);
+  ADD_TOLD ("forked", test_forked);
 
   return g_test_run ();
 }
