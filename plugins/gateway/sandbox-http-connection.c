@@ -734,52 +734,54 @@ sandbox_http_connection_process_head (SandboxHttpConnection *self)
     }
 }
 
-/* The same, for the body; it may have to wait for who reads it. */
+/* The same, for the body: all of it that has come. It may have to wait for who reads it. */
 static gboolean
 sandbox_http_connection_process_body (SandboxHttpConnection *self)
 {
   SandboxNetworkPolicy *policy = sandbox_http_exchange_get_policy (self->exchange);
-  const char           *data = NULL;
-  gsize                 n_data = 0;
-  gsize                 used = 0;
-  SandboxHttpStep       step;
+  g_autoptr (GByteArray) pushed = NULL;
+  gsize           n_used = 0;
+  SandboxHttpStep step = SANDBOX_HTTP_BODY_DATA;
 
   if (self->body_done || (self->stream != NULL && !self->stream_hungry))
     return FALSE;
 
-  step = sandbox_http_body_step (&self->body, self->input != NULL ? self->input : "", self->input_size, &used, &data, &n_data);
-  switch (step)
+  /* However small the chunks are, what has come goes on in one piece. */
+  pushed = g_byte_array_new ();
+  while (step == SANDBOX_HTTP_BODY_DATA)
     {
-    case SANDBOX_HTTP_BODY_MORE:
-    case SANDBOX_HTTP_BODY_END:
-      break;
+      const char *data = NULL;
+      gsize       n_data = 0;
+      gsize       used = 0;
 
-    case SANDBOX_HTTP_BODY_DATA:
-      self->n_request += n_data;
-      if (self->n_request > sandbox_network_policy_get_max_request_bytes (policy))
+      step = sandbox_http_body_step (&self->body, self->input != NULL ? self->input + n_used : "", self->input_size - n_used, &used, &data, &n_data);
+      n_used += used;
+      if (step == SANDBOX_HTTP_BODY_DATA)
         {
-          sandbox_http_connection_too_large (self);
-          return FALSE;
+          self->n_request += n_data;
+          if (self->n_request > sandbox_network_policy_get_max_request_bytes (policy))
+            {
+              sandbox_http_connection_too_large (self);
+              return FALSE;
+            }
+          g_byte_array_append (self->stream != NULL ? pushed : self->early, (const guint8 *) data, (guint) n_data);
         }
-      if (self->stream != NULL)
-        {
-          self->stream_hungry = FALSE;
-          sandbox_http_body_stream_push (self->stream, data, n_data);
-          if (self->state == STATE_CLOSED)
-            return FALSE;
-        }
-      else
-        g_byte_array_append (self->early, (const guint8 *) data, (guint) n_data);
-      break;
-
-    case SANDBOX_HTTP_BODY_BAD:
-    default:
+    }
+  if (step == SANDBOX_HTTP_BODY_BAD)
+    {
       sandbox_http_connection_deny (self, NULL, SOUP_STATUS_BAD_REQUEST, REFUSED, "the body is not well formed");
       return FALSE;
     }
 
-  if (used > 0)
-    sandbox_http_connection_use_input (self, used);
+  if (n_used > 0)
+    sandbox_http_connection_use_input (self, n_used);
+  if (pushed->len > 0)
+    {
+      self->stream_hungry = FALSE;
+      sandbox_http_body_stream_push (self->stream, (const char *) pushed->data, pushed->len);
+      if (self->state == STATE_CLOSED)
+        return FALSE;
+    }
   if (step == SANDBOX_HTTP_BODY_END)
     {
       self->body_done = TRUE;
@@ -789,7 +791,7 @@ sandbox_http_connection_process_body (SandboxHttpConnection *self)
   if (self->state == STATE_BODY && (self->body_done || self->early->len >= EARLY_BODY_BYTES))
     sandbox_http_connection_ask (self);
 
-  return step == SANDBOX_HTTP_BODY_DATA;
+  return FALSE;
 }
 
 /* Does what can be done with what the guest has sent. */

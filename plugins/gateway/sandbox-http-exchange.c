@@ -28,7 +28,9 @@ struct _SandboxHttpExchange
   SoupMessage       *message;
   GCancellable      *cancellable;
   guint              n_informed;
-  GInputStream      *body; /* of the answer; NULL before it, and after its end */
+  GInputStream      *body;       /* of the answer; NULL before it, and after its end */
+  GSocket           *unfinished; /* to the origin, while the body of the request goes through it */
+  GError            *refusal;    /* why the origin was not asked */
 
   SandboxHttpExchangeFunc func; /* NULL: nobody waits */
   gpointer                data;
@@ -61,6 +63,36 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_free (self);
 }
 
+static void
+sandbox_http_exchange_network_event_cb (SoupMessage       *message,
+                                        GSocketClientEvent event,
+                                        GIOStream         *connection,
+                                        gpointer           user_data)
+{
+  SandboxHttpExchange *self = user_data;
+
+  if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection) && soup_message_query_flags (message, SOUP_MESSAGE_NEW_CONNECTION))
+    g_set_object (&self->unfinished, g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection)));
+
+  /* What TLS libraries still take by default is older than what origins have to speak. Nothing has been said yet. */
+  if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection) && self->refusal == NULL &&
+      g_tls_connection_get_protocol_version (G_TLS_CONNECTION (connection)) < G_TLS_PROTOCOL_VERSION_TLS_1_2)
+    {
+      g_set_error (&self->refusal, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED, "%s speaks no version of TLS from 1.2 on",
+                   sandbox_http_exchange_get_origin (self));
+      g_cancellable_cancel (self->cancellable);
+    }
+}
+
+static void
+sandbox_http_exchange_wrote_body_cb (SoupMessage *message,
+                                     gpointer     user_data)
+{
+  SandboxHttpExchange *self = user_data;
+
+  g_clear_object (&self->unfinished);
+}
+
 SandboxHttpExchange *
 sandbox_http_exchange_new (SandboxHttpRules      *rules,
                            SandboxHttpOrigin     *origin,
@@ -79,6 +111,8 @@ sandbox_http_exchange_new (SandboxHttpRules      *rules,
   self->cancellable = g_cancellable_new ();
   self->released = released;
   self->released_data = data;
+  g_signal_connect (self->message, "network-event", G_CALLBACK (sandbox_http_exchange_network_event_cb), self);
+  g_signal_connect (self->message, "wrote-body", G_CALLBACK (sandbox_http_exchange_wrote_body_cb), self);
 
   headers = soup_message_get_request_headers (self->message);
   for (guint i = 0; i < head->n_headers; i++)
@@ -236,6 +270,9 @@ void
 sandbox_http_exchange_cancel (SandboxHttpExchange *self)
 {
   self->func = NULL;
+  /* libsoup ends in order what it has sent of the body, and the origin would take that for the whole. */
+  if (self->unfinished != NULL)
+    g_socket_shutdown (self->unfinished, TRUE, TRUE, NULL);
   g_cancellable_cancel (self->cancellable);
   sandbox_http_exchange_close_body (self, self->cancellable);
 }

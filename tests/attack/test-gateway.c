@@ -790,26 +790,22 @@ test_body_bound (TestGateway  *self,
 {
   g_test_summary ("Case 132: a body of a byte more than the bound is refused, and no upstream has seen it whole");
 
+  test_gateway_use_upstream (self);
   for (guint i = 0; i < G_N_ELEMENTS (test_doors); i++)
-    for (guint j = 0; j < 3; j++)
+    for (guint j = 0; j < 4; j++)
       {
-        const gboolean is_chunked = j == 2;
-        const gboolean is_over = j == 0;
-        /* One byte in each chunk takes six of them on the way. */
-        const guint64    bound = is_chunked ? 96 * 1024 : 1048576;
+        const guint64    bound = 1048576;
+        const gboolean   is_chunked = j >= 2;
+        const gboolean   is_over = j % 2 == 0;
         const guint64    size = bound + (is_over ? 1 : 0);
         g_autofree char *framing = is_chunked ? g_strdup ("Transfer-Encoding: chunked") : g_strdup_printf ("Content-Length: %" G_GUINT64_FORMAT, size);
         g_autofree char *text = g_strdup_printf ("POST /b HTTP/1.1\r\nHost: {A}\r\nConnection: close\r\n%s\r\n\r\n", framing);
         g_autoptr (GString) head = expand (self, text, strlen (text));
         g_autoptr (GString) script = g_string_new ("open 0\n");
-        g_autoptr (SandboxNetworkPolicy) policy = test_policy_new ();
         g_autoptr (GPtrArray) answers = NULL;
         guint       n_before = test_upstream_count_requests (self->upstream);
         TestAnswer *answer;
 
-        test_policy_add (policy, "http", "allowed.test", self->upstream->port, NULL);
-        sandbox_network_policy_set_max_request_bytes (policy, bound);
-        test_gateway_use (self, policy);
         test_script_send (script, 0, head->str);
         g_string_append_printf (script, "%s 0 %" G_GUINT64_FORMAT "\n", is_chunked ? "chunks" : "fill", size);
         if (is_chunked)
@@ -901,6 +897,7 @@ test_vanishing (TestGateway  *self,
 {
   const char *get = "GET /v HTTP/1.1\r\nHost: {A}\r\n\r\n";
   const char *post = "POST /v HTTP/1.1\r\nHost: {A}\r\nContent-Length: 100\r\n\r\nhalf";
+  const char *in_chunks = "POST /v HTTP/1.1\r\nHost: {A}\r\nTransfer-Encoding: chunked\r\n\r\n20000\r\n";
   g_autoptr (GString) large = g_string_new (TEST_OK_HEAD "Content-Length: 1000000\r\n\r\n");
 
   g_test_summary ("Case 134: a guest that goes away takes its request along; one that only ends its side is answered");
@@ -912,8 +909,11 @@ test_vanishing (TestGateway  *self,
     {
       g_autoptr (GString) request = expand (self, get, strlen (get));
       g_autoptr (GString) body = expand (self, post, strlen (post));
+      g_autoptr (GString) chunked = expand (self, in_chunks, strlen (in_chunks));
       g_autoptr (GString) script = g_string_new (NULL);
       g_autoptr (GPtrArray) answers = NULL;
+      guint n_before;
+      guint n_connections;
 
       /* Before, within and after its request, while it is answered, and half of it */
       test_upstream_set (self->upstream, TEST_UPSTREAM_HOLD, TEST_OK_HEAD "Content-Length: 100\r\n\r\nhalf");
@@ -929,6 +929,21 @@ test_vanishing (TestGateway  *self,
       answers = test_gateway_run (self, test_doors[i], script);
       g_assert_cmpstr (test_answers_get (answers, 0)->end, ==, "late");
       wait_for_vanished (self, test_doors[i]);
+
+      /* Within a body that no length tells the end of: what has come of it is not the whole for the upstream either. */
+      n_before = test_upstream_count_requests (self->upstream);
+      n_connections = test_upstream_count (self->upstream);
+      g_string_truncate (script, 0);
+      g_string_append (script, "open 0\n");
+      test_script_send (script, 0, chunked->str);
+      g_string_append (script, "fill 0 131072\n");
+      test_script_send (script, 0, "\r\n");
+      g_string_append (script, "sleep 300\nclose 0\n");
+      g_clear_pointer (&answers, g_ptr_array_unref);
+      answers = test_gateway_run (self, test_doors[i], script);
+      wait_for_vanished (self, test_doors[i]);
+      g_assert_cmpuint (test_upstream_count (self->upstream), ==, n_connections + 1);
+      g_assert_cmpuint (test_upstream_count_requests (self->upstream), ==, n_before);
 
       test_upstream_set (self->upstream, TEST_UPSTREAM_CLOSE, large->str);
       g_string_truncate (script, 0);
@@ -1811,6 +1826,68 @@ test_certificates (TestGateway  *self,
   test_remove_tree (directory);
 }
 
+/* A child that speaks only what nobody should any more, at a port that it chooses. */
+static GSubprocess *
+start_old_server (const char *directory,
+                  guint16    *port)
+{
+  g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE);
+  g_autoptr (GDataInputStream) lines = NULL;
+  g_autoptr (GError) error = NULL;
+  GSubprocess *server = NULL;
+
+  g_subprocess_launcher_set_cwd (launcher, directory);
+  server = g_subprocess_launcher_spawn (launcher, &error, "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "good.pem", "-key", "good.key", "-tls1_1",
+                                        "-cipher", "ALL:@SECLEVEL=0", "-www", NULL);
+  g_assert_no_error (error);
+  lines = g_data_input_stream_new (g_subprocess_get_stdout_pipe (server));
+  for (*port = 0; *port == 0;)
+    {
+      g_autofree char *line = g_data_input_stream_read_line (lines, NULL, NULL, &error);
+
+      g_assert_no_error (error);
+      g_assert_nonnull (line);
+      if (g_str_has_prefix (line, "ACCEPT 127.0.0.1:"))
+        *port = (guint16) atoi (line + strlen ("ACCEPT 127.0.0.1:"));
+    }
+
+  return server;
+}
+
+static void
+test_old_protocol (TestGateway  *self,
+                   gconstpointer unused)
+{
+  g_autofree char *directory = g_dir_make_tmp ("certificates-XXXXXX", NULL);
+  g_autofree char *authority = g_build_filename (directory, "ca.pem", NULL);
+  g_autoptr (GTlsCertificate) good = NULL;
+  g_autoptr (GTlsDatabase) database = NULL;
+  g_autoptr (GSubprocess) server = NULL;
+  g_autoptr (SandboxNetworkPolicy) policy = test_policy_new ();
+  g_autoptr (TestAnswer) answer = NULL;
+  g_autofree char *text = NULL;
+  guint16          port = 0;
+
+  g_test_summary ("Case 149: an upstream that knows no protocol of today is not asked");
+
+  test_make_authority (directory);
+  good = test_make_certificate (directory, "good", "secure.test", TEST_LONG_AGO, TEST_FAR_AWAY);
+  database = g_tls_file_database_new (authority, NULL);
+  test_resolver_set ("secure.test", "127.0.0.1");
+  server = start_old_server (directory, &port);
+  test_policy_add (policy, "https", "secure.test", port, TEST_CREDENTIAL);
+  sandbox_network_policy_set_tls_database (policy, database);
+  test_gateway_use (self, policy);
+  text = g_strdup_printf ("GET / HTTP/1.1\r\nHost: secure.test:%u\r\n\r\n", port);
+  answer = ask (self, TEST_UNIX_DOOR, text, FALSE);
+  g_assert_cmpuint (answer->status, ==, 502);
+  test_wait (test_gateway_count (self, self->errors) == 1);
+  g_subprocess_force_exit (server);
+  g_subprocess_wait (server, NULL, NULL);
+  test_gateway_use_upstream (self);
+  test_remove_tree (directory);
+}
+
 /* A host without any TLS, which is this program again */
 static void
 test_no_tls_host (TestGateway  *self,
@@ -2296,6 +2373,7 @@ static const Test tests[] = {
   { "/gateway/147-response-bound", test_response_bound },
   { "/gateway/148-slow-upstream", test_slow_upstream },
   { "/gateway/149-certificates", test_certificates },
+  { "/gateway/149-old-protocol", test_old_protocol },
   { "/gateway/150-diagnostics", test_diagnostics },
   { "/gateway/151-in-flight", test_in_flight },
   { "/gateway/152-known-upstream-holes", test_known_upstream_holes },
