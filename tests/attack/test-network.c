@@ -344,6 +344,39 @@ test_doors (TestSandbox  *self,
 }
 
 static void
+test_required (TestSandbox  *self,
+               gconstpointer unused)
+{
+  g_autoptr (SandboxCreateOptions) options = sandbox_create_options_new ();
+  g_autoptr (SandboxNetworkPolicy) list = new_list (FALSE);
+  g_autoptr (SandboxNetworkPolicy) empty = sandbox_network_policy_new_allow_list ();
+  g_autoptr (SandboxHandle) handle = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Who requires that no network is reached gets no session with a door, from the start or later; a list of nothing will do");
+
+  sandbox_create_options_set_workspace_path (options, self->workspace);
+  sandbox_create_options_set_isolation (options, TEST_ISOLATION);
+  sandbox_create_options_set_required (options, SANDBOX_RESTRICTIONS_NETWORK_DENIED);
+  sandbox_create_options_set_network (options, list);
+  handle = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_null (handle);
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, "network-denied"));
+  g_clear_error (&error);
+
+  sandbox_create_options_set_network (options, empty);
+  handle = sandbox_backend_create (self->backend, options, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_false (sandbox_session_set_network_policy (sandbox_handle_get_session (handle), list, NULL, &error));
+  g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, "network-denied"));
+  g_clear_error (&error);
+  g_assert_true (sandbox_handle_shutdown (handle, NULL, &error));
+  g_assert_no_error (error);
+}
+
+static void
 test_held (TestSandbox  *self,
            gconstpointer unused)
 {
@@ -635,6 +668,7 @@ main (int    argc,
   ADD ("nothing", test_nothing);
   ADD ("unchanged", test_unchanged);
   ADD ("doors", test_doors);
+  ADD ("required", test_required);
   ADD ("held", test_held);
   ADD ("profiles", test_profiles);
   ADD ("rest", test_rest);
