@@ -288,6 +288,13 @@ sandbox_network_needs_gateway (SandboxCore *core)
   return sandbox_network_wants_gateway (core, policy);
 }
 
+static void
+sandbox_change_cancel_freed (gpointer  data,
+                             GClosure *closure)
+{
+  g_object_unref (data);
+}
+
 gboolean
 sandbox_network_begin (SandboxCore          *core,
                        SandboxNetworkPolicy *policy,
@@ -308,7 +315,9 @@ sandbox_network_begin (SandboxCore          *core,
   self->policy = g_object_ref (policy);
   self->gateway = sandbox_core_dup_gateway (core);
   self->is_created = is_created;
-  g_signal_connect_object (call, "cancelled", G_CALLBACK (g_cancellable_cancel), cancellable, G_CONNECT_SWAPPED);
+  /* With a reference: the call may be cancelled in one thread while the change ends in another. */
+  g_signal_connect_data (call, "cancelled", G_CALLBACK (g_cancellable_cancel), g_object_ref (cancellable),
+                         sandbox_change_cancel_freed, G_CONNECT_SWAPPED);
 
   if (self->gateway != NULL)
     sandbox_change_tell_gateway_cb (self);
