@@ -1837,6 +1837,7 @@ start_old_server (const char *directory,
   GSubprocess *server = NULL;
 
   g_subprocess_launcher_set_cwd (launcher, directory);
+  g_subprocess_launcher_set_child_setup (launcher, test_end_with_parent_cb, NULL, NULL);
   server = g_subprocess_launcher_spawn (launcher, &error, "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", "good.pem", "-key", "good.key", "-tls1_1",
                                         "-cipher", "ALL:@SECLEVEL=0", "-www", NULL);
   g_assert_no_error (error);

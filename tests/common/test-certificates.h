@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An authority of a test's own, and certificates by it: good ones and bad ones. */
+/* An authority of a test's own, and certificates by it, good ones and bad ones; and the tools and servers that want them. */
 #pragma once
 
 #include <gio/gio.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #define TEST_LONG_AGO "20000101000000Z"
 #define TEST_NOT_SO_LONG_AGO "20010101000000Z"
 #define TEST_FAR_AWAY "21000101000000Z"
+
+/* For a server that a test starts: it ends with the test, however that ends. */
+static inline void
+test_end_with_parent_cb (gpointer user_data)
+{
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
 
 static inline void
 test_run_tool (const char *directory,

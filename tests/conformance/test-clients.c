@@ -81,30 +81,42 @@ wait_for_port (guint16 port)
     }
 }
 
+static GSubprocess *
+start_server (const char *const *argv)
+{
+  g_autoptr (GSubprocessLauncher) launcher = g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_NONE);
+  g_autoptr (GError) error = NULL;
+  GSubprocess *server = NULL;
+
+  g_subprocess_launcher_set_child_setup (launcher, test_end_with_parent_cb, NULL, NULL);
+  server = g_subprocess_launcher_spawnv (launcher, argv, &error);
+  g_assert_no_error (error);
+
+  return server;
+}
+
 static void
 start_servers (Clients *self)
 {
-  g_autofree char *site = g_test_build_filename (G_TEST_DIST, "common", "make-site.py", NULL);
-  g_autofree char *url = g_strdup_printf ("http://site.test:%u/npm", self->port);
-  g_autofree char *line = g_strdup_printf ("python3 %s . %s", site, url);
-  g_autofree char *configuration = new_configuration (self);
-  g_autofree char *socket = g_strdup_printf ("unix:%s/cgi.sock", self->directory);
-  g_autofree char *path = g_build_filename (self->directory, "cgi.sock", NULL);
-  g_autofree char *log = g_build_filename (self->directory, "error.log", NULL);
-  g_autofree char *users = g_strdup ("user:{PLAIN}" PASSWORD "\n");
+  g_autofree char  *site = g_test_build_filename (G_TEST_DIST, "common", "make-site.py", NULL);
+  g_autofree char  *url = g_strdup_printf ("http://site.test:%u/npm", self->port);
+  g_autofree char  *line = g_strdup_printf ("python3 %s . %s", site, url);
+  g_autofree char  *configuration = new_configuration (self);
+  g_autofree char  *socket = g_strdup_printf ("unix:%s/cgi.sock", self->directory);
+  g_autofree char  *path = g_build_filename (self->directory, "cgi.sock", NULL);
+  g_autofree char  *log = g_build_filename (self->directory, "error.log", NULL);
+  const char *const cgi[] = { "/usr/sbin/fcgiwrap", "-s", socket, NULL };
+  const char *const nginx[] = { "/usr/sbin/nginx", "-p", self->directory, "-c", "nginx.conf", "-e", log, NULL };
   g_autoptr (GTlsCertificate) certificate = NULL;
-  g_autoptr (GError) error = NULL;
 
   test_run_tool (self->directory, line);
   test_make_authority (self->directory);
   certificate = test_make_certificate (self->directory, "secure", "secure.test", TEST_LONG_AGO, TEST_FAR_AWAY);
-  test_write_file (self->directory, "users", users);
+  test_write_file (self->directory, "users", "user:{PLAIN}" PASSWORD "\n");
   test_write_file (self->directory, "nginx.conf", configuration);
-  self->cgi = g_subprocess_new (G_SUBPROCESS_FLAGS_NONE, &error, "/usr/sbin/fcgiwrap", "-s", socket, NULL);
-  g_assert_no_error (error);
+  self->cgi = start_server (cgi);
   test_wait (g_file_test (path, G_FILE_TEST_EXISTS));
-  self->nginx = g_subprocess_new (G_SUBPROCESS_FLAGS_NONE, &error, "/usr/sbin/nginx", "-p", self->directory, "-c", "nginx.conf", "-e", log, NULL);
-  g_assert_no_error (error);
+  self->nginx = start_server (nginx);
   wait_for_port (self->port);
 }
 
