@@ -135,6 +135,25 @@ new_secret_policy (void)
   return policy;
 }
 
+/* What a command has of a policy: its doors. */
+static void
+look_at_network (SandboxSession *session)
+{
+  g_autoptr (SandboxCommand) command = test_command_new ("sh", "-c", "env; cat /proc/self/mountinfo /proc/net/unix; ls -laR /run; find / -type s 2>/dev/null; true", NULL);
+  g_autoptr (SandboxNetworkPolicy) nothing = sandbox_network_policy_new_deny_all ();
+  g_autoptr (SandboxResult) result = NULL;
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+
+  result = sandbox_session_run (session, command, NULL, &error);
+  g_assert_no_error (error);
+  text = sandbox_result_dup_stdout_text (result);
+  g_assert_nonnull (strstr (text, SANDBOX_GATEWAY_PATH));
+  assert_clean ("A command", text, strlen (text));
+  g_assert_true (sandbox_session_set_network_policy (session, nothing, NULL, &error));
+  g_assert_no_error (error);
+}
+
 /* What may go wrong with such a command and such a policy */
 static void
 look_at_refusals (SandboxBackend *backend,
@@ -153,13 +172,17 @@ look_at_refusals (SandboxBackend *backend,
   const char *const environment[] = { "TOKEN=" SECRET_VARIABLE, NULL };
   const char *const bad[] = { "TOK\nEN=" SECRET_VARIABLE, "=" SECRET_VARIABLE, NULL };
 
-  sandbox_session_set_network_policy (session, policy, NULL, &error);
-  look_at_error (&error);
   sandbox_create_options_set_network (options, policy);
+  sandbox_create_options_set_required (options, SANDBOX_RESTRICTIONS_NETWORK_DENIED);
   handle = sandbox_backend_create (backend, options, NULL, &error);
   g_assert_null (handle);
   look_at_error (&error);
-  sandbox_create_options_set_network (options, NULL);
+  sandbox_create_options_set_required (options, SANDBOX_RESTRICTIONS_NONE);
+  /* where there is a gateway it is put in force, and else refused: both say nothing of the headers */
+  if (sandbox_session_set_network_policy (session, policy, NULL, &error))
+    look_at_network (session);
+  else
+    look_at_error (&error);
 
   plan = sandbox_backend_plan (backend, command, options, &error);
   g_assert_no_error (error);
