@@ -56,7 +56,7 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_clear_object (&self->body);
   g_signal_handlers_disconnect_by_data (self->message, self);
   g_clear_object (&self->message);
-  g_clear_object (&self->session);
+  sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session));
   g_clear_object (&self->cancellable);
   g_clear_pointer (&self->rules, sandbox_http_rules_unref);
   self->released (self->released_data);
@@ -106,7 +106,7 @@ sandbox_http_exchange_new (SandboxHttpRules      *rules,
   g_atomic_ref_count_init (&self->ref_count);
   self->rules = sandbox_http_rules_ref (rules);
   self->origin = origin;
-  self->session = g_object_ref (sandbox_http_origin_get_session (origin));
+  self->session = sandbox_http_origin_take_session (origin);
   self->message = sandbox_http_origin_new_message (origin, sandbox_http_method_to_string (head->method), head->target);
   self->cancellable = g_cancellable_new ();
   self->released = released;

@@ -15,7 +15,8 @@ struct _SandboxHttpOrigin
   char             *name;    /* the policy's */
   GUri             *uri;     /* without a path */
   GVariant         *headers; /* nullable */
-  SoupSession      *session; /* nullable: made for the first request */
+  GPtrArray        *sessions;
+  GPtrArray        *idle; /* those of them that no exchange has; the one used last is the last */
 };
 
 struct _SandboxHttpRules
@@ -29,9 +30,10 @@ struct _SandboxHttpRules
 static void
 sandbox_http_origin_end (SandboxHttpOrigin *self)
 {
-  if (self->session != NULL)
-    soup_session_abort (self->session);
-  g_clear_object (&self->session);
+  for (guint i = 0; i < self->sessions->len; i++)
+    soup_session_abort (g_ptr_array_index (self->sessions, i));
+  g_ptr_array_set_size (self->idle, 0);
+  g_ptr_array_set_size (self->sessions, 0);
 }
 
 static void
@@ -40,6 +42,8 @@ sandbox_http_origin_free (gpointer data)
   SandboxHttpOrigin *self = data;
 
   sandbox_http_origin_end (self);
+  g_clear_pointer (&self->idle, g_ptr_array_unref);
+  g_clear_pointer (&self->sessions, g_ptr_array_unref);
   g_clear_pointer (&self->headers, g_variant_unref);
   g_clear_pointer (&self->uri, g_uri_unref);
   g_clear_pointer (&self->name, g_free);
@@ -101,6 +105,8 @@ sandbox_http_rules_new (SandboxNetworkPolicy *policy,
       GVariant          *headers = sandbox_network_policy_get_headers (policy, names[i]);
 
       g_ptr_array_add (self->origins, origin);
+      origin->sessions = g_ptr_array_new_with_free_func (g_object_unref);
+      origin->idle = g_ptr_array_new ();
       origin->rules = self;
       origin->name = g_strdup (names[i]);
       origin->headers = headers != NULL ? g_variant_ref (headers) : NULL;
@@ -211,31 +217,56 @@ sandbox_http_origin_add_headers (SandboxHttpOrigin  *self,
     soup_message_headers_replace (headers, name, value);
 }
 
-SoupSession *
-sandbox_http_origin_get_session (SandboxHttpOrigin *self)
+static SoupSession *
+sandbox_http_origin_new_session (SandboxHttpOrigin *self)
 {
   SandboxNetworkPolicy *policy = self->rules->policy;
-  const guint           n_connections = sandbox_network_policy_get_max_requests (policy);
+  SoupSession          *session = NULL;
   g_autoptr (GSocketConnectable) address = NULL;
   gboolean is_default = FALSE;
 
-  if (self->session != NULL)
-    return self->session;
-
   address = sandbox_http_address_new (g_uri_get_host (self->uri), sandbox_http_origin_get_port (self, &is_default),
                                       sandbox_network_policy_get_allow_private_addresses (policy));
-  self->session = soup_session_new_with_options ("max-conns", (int) n_connections,
-                                                 "max-conns-per-host", (int) n_connections,
-                                                 "remote-connectable", address,
-                                                 "timeout", 0,
-                                                 "idle-timeout", IDLE_SECONDS,
-                                                 NULL);
-  soup_session_set_proxy_resolver (self->session, NULL);
+  session = soup_session_new_with_options ("max-conns", 1,
+                                           "max-conns-per-host", 1,
+                                           "remote-connectable", address,
+                                           "timeout", 0,
+                                           "idle-timeout", IDLE_SECONDS,
+                                           NULL);
+  soup_session_set_proxy_resolver (session, NULL);
   if (sandbox_network_policy_get_tls_database (policy) != NULL)
-    soup_session_set_tls_database (self->session, sandbox_network_policy_get_tls_database (policy));
+    soup_session_set_tls_database (session, sandbox_network_policy_get_tls_database (policy));
   /* What is said is passed on as it is: nothing is decoded, and no password is asked for. */
-  soup_session_remove_feature_by_type (self->session, SOUP_TYPE_CONTENT_DECODER);
-  soup_session_remove_feature_by_type (self->session, SOUP_TYPE_AUTH_MANAGER);
+  soup_session_remove_feature_by_type (session, SOUP_TYPE_CONTENT_DECODER);
+  soup_session_remove_feature_by_type (session, SOUP_TYPE_AUTH_MANAGER);
+  g_ptr_array_add (self->sessions, session);
 
-  return self->session;
+  return session;
+}
+
+/* A session looks at each of its connections and requests whenever one of them gets on. So each has one, and the requests that
+ * come one after the other get the same, whose connection is still open. */
+SoupSession *
+sandbox_http_origin_take_session (SandboxHttpOrigin *self)
+{
+  if (self->idle->len > 0)
+    return g_object_ref (g_ptr_array_steal_index (self->idle, self->idle->len - 1));
+
+  return g_object_ref (sandbox_http_origin_new_session (self));
+}
+
+void
+sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
+                                       SoupSession       *session_taken)
+{
+  g_autoptr (SoupSession) session = session_taken;
+
+  /* After the end there is none. */
+  if (self->sessions->len == 0)
+    return;
+
+  if (self->idle->len < sandbox_network_policy_get_max_requests (self->rules->policy))
+    g_ptr_array_add (self->idle, session);
+  else
+    g_ptr_array_remove_fast (self->sessions, session);
 }

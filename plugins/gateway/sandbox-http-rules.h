@@ -42,7 +42,9 @@ SoupMessage *sandbox_http_origin_new_message (SandboxHttpOrigin *self,
 void sandbox_http_origin_add_headers (SandboxHttpOrigin  *self,
                                       SoupMessageHeaders *headers);
 
-/* What its messages are sent with. */
-SoupSession *sandbox_http_origin_get_session (SandboxHttpOrigin *self);
+/* What one message is sent with, and then the next one, if the policy is still in force. */
+SoupSession *sandbox_http_origin_take_session (SandboxHttpOrigin *self);
+void         sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
+                                                    SoupSession       *session_taken);
 
 G_END_DECLS
