@@ -100,8 +100,29 @@ struct _SandboxHttpConnection
   gsize    output_size; /* to here are to be sent */
 };
 
+/* A short request needs buffers for a moment only. They are so large that the allocator would give their memory back to the kernel
+ * each time; so the thread keeps one of each for the next request. */
+static char *spare_input;
+static char *spare_output;
+
 static void sandbox_http_connection_process (SandboxHttpConnection *self);
 static void sandbox_http_connection_pump (SandboxHttpConnection *self);
+
+static char *
+take_buffer (char **spare,
+             gsize  size)
+{
+  return *spare != NULL ? g_steal_pointer (spare) : g_malloc (size);
+}
+
+static void
+keep_buffer (char **spare,
+             char **buffer)
+{
+  if (*spare == NULL)
+    *spare = g_steal_pointer (buffer);
+  g_clear_pointer (buffer, g_free);
+}
 
 static SandboxHttpConnection *
 sandbox_http_connection_ref (SandboxHttpConnection *self)
@@ -119,8 +140,8 @@ sandbox_http_connection_unref (SandboxHttpConnection *self)
 
   g_clear_object (&self->door);
   g_clear_object (&self->socket);
-  g_clear_pointer (&self->input, g_free);
-  g_clear_pointer (&self->output, g_free);
+  keep_buffer (&spare_input, &self->input);
+  keep_buffer (&spare_output, &self->output);
   g_clear_pointer (&self->early, g_byte_array_unref);
   g_free (self);
 }
@@ -307,7 +328,7 @@ sandbox_http_connection_put (SandboxHttpConnection *self,
                              gsize                  size)
 {
   if (self->output == NULL)
-    self->output = g_malloc (OUTPUT_BYTES);
+    self->output = take_buffer (&spare_output, OUTPUT_BYTES);
   g_assert (size <= OUTPUT_BYTES - self->output_size);
   memcpy (self->output + self->output_size, bytes, size);
   self->output_size += size;
@@ -393,7 +414,7 @@ sandbox_http_connection_answered (SandboxHttpConnection *self)
 
   g_clear_object (&self->stream);
   g_clear_pointer (&self->exchange, sandbox_http_exchange_unref);
-  g_clear_pointer (&self->output, g_free);
+  keep_buffer (&spare_output, &self->output);
   self->state = STATE_HEAD;
   self->is_bodiless = FALSE;
   self->since = g_get_monotonic_time ();
@@ -713,7 +734,7 @@ sandbox_http_connection_process_head (SandboxHttpConnection *self)
 
   if (self->input_size == 0)
     {
-      g_clear_pointer (&self->input, g_free);
+      keep_buffer (&spare_input, &self->input);
       return FALSE;
     }
 
@@ -854,7 +875,7 @@ sandbox_http_connection_readable_cb (GSocket     *socket,
   gssize         n_read = 0;
 
   if (self->input == NULL)
-    self->input = g_malloc (INPUT_BYTES);
+    self->input = take_buffer (&spare_input, INPUT_BYTES);
   n_read = g_socket_receive (socket, self->input + self->input_size, INPUT_BYTES - self->input_size, NULL, &error);
   if (n_read < 0 && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
     return G_SOURCE_CONTINUE;
