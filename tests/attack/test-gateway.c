@@ -2373,7 +2373,6 @@ static const Test tests[] = {
   { "/gateway/147-truncated", test_truncated },
   { "/gateway/147-response-bound", test_response_bound },
   { "/gateway/148-slow-upstream", test_slow_upstream },
-  { "/gateway/149-certificates", test_certificates },
   { "/gateway/149-old-protocol", test_old_protocol },
   { "/gateway/150-diagnostics", test_diagnostics },
   { "/gateway/151-in-flight", test_in_flight },
@@ -2397,6 +2396,9 @@ main (int    argc,
     g_test_add (cases[i].path, TestGateway, &cases[i], test_gateway_set_up, test_case, test_gateway_tear_down);
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
     g_test_add (tests[i].path, TestGateway, NULL, test_gateway_set_up, tests[i].func, test_gateway_tear_down);
+  /* What looks for leaks breaks itself ("Tracer caught signal 11") once a server of TLS has run in its process. */
+  if (!TEST_IS_SANITIZED)
+    g_test_add ("/gateway/149-certificates", TestGateway, NULL, test_gateway_set_up, test_certificates, test_gateway_tear_down);
   g_test_add_func ("/gateway/149-no-tls", test_no_tls);
   g_test_add_func ("/gateway/credential", test_credential);
   g_test_add_func ("/gateway/credential/subprocess", test_credential_host);
