@@ -234,7 +234,7 @@ sandbox_http_connection_attach (SandboxHttpConnection *self,
   /* No callback runs the loop, but the loop has less to do when one might. */
   g_source_set_can_recurse (source, TRUE);
   g_source_set_callback (source, func, sandbox_http_connection_ref (self), sandbox_http_connection_unref_cb);
-  g_source_attach (source, sandbox_http_service_get_context ());
+  g_source_attach (source, sandbox_http_service_get_context (self->service));
 
   return source;
 }

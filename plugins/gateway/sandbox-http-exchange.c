@@ -63,6 +63,7 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_free (self);
 }
 
+/* A new connection to the origin is coming about. */
 static void
 sandbox_http_exchange_network_event_cb (SoupMessage       *message,
                                         GSocketClientEvent event,
@@ -70,9 +71,14 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
                                         gpointer           user_data)
 {
   SandboxHttpExchange *self = user_data;
+  const char *const    protocols[] = { "http/1.1", NULL };
 
   if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection) && soup_message_query_flags (message, SOUP_MESSAGE_NEW_CONNECTION))
     g_set_object (&self->unfinished, g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection)));
+
+  /* The only way, in libsoup 3.2, to be spoken to in HTTP/1.1 by an origin that has HTTP/2, too */
+  if (event == G_SOCKET_CLIENT_TLS_HANDSHAKING && G_IS_TLS_CONNECTION (connection))
+    g_tls_connection_set_advertised_protocols (G_TLS_CONNECTION (connection), protocols);
 
   /* What TLS libraries still take by default is older than what origins have to speak. Nothing has been said yet. */
   if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection) && self->refusal == NULL &&

@@ -73,7 +73,7 @@ sandbox_http_gateway_post (SandboxHttpGateway *self,
   g_set_object (&work->request, request);
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_callback (source, work_cb, work, work_free);
-  g_source_attach (source, sandbox_http_service_get_context ());
+  g_source_attach (source, sandbox_http_service_get_context (work->service));
   g_source_unref (source);
 }
 

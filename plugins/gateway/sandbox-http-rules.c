@@ -167,19 +167,6 @@ sandbox_http_rules_lookup (SandboxHttpRules *self,
   return g_hash_table_lookup (self->by_host, host);
 }
 
-/* The only way, in libsoup 3.2, to be spoken to in HTTP/1.1 by a server that has HTTP/2, too. */
-static void
-sandbox_http_origin_network_event_cb (SoupMessage       *message,
-                                      GSocketClientEvent event,
-                                      GIOStream         *connection,
-                                      gpointer           user_data)
-{
-  const char *const protocols[] = { "http/1.1", NULL };
-
-  if (event == G_SOCKET_CLIENT_TLS_HANDSHAKING && G_IS_TLS_CONNECTION (connection))
-    g_tls_connection_set_advertised_protocols (G_TLS_CONNECTION (connection), protocols);
-}
-
 SoupMessage *
 sandbox_http_origin_new_message (SandboxHttpOrigin *self,
                                  const char        *method,
@@ -194,7 +181,6 @@ sandbox_http_origin_new_message (SandboxHttpOrigin *self,
                      path, query != NULL ? query + 1 : NULL, NULL);
   message = soup_message_new_from_uri (method, uri);
   soup_message_add_flags (message, SOUP_MESSAGE_NO_REDIRECT);
-  g_signal_connect (message, "network-event", G_CALLBACK (sandbox_http_origin_network_event_cb), NULL);
 
   return message;
 }

@@ -4,6 +4,8 @@
 
 #include "sandbox-http-connection.h"
 
+#include <unistd.h>
+
 /* Connections that wait for a request or its body, beside those whose requests the policy limits. Who comes then takes the place
  * of the one that has waited for the longest time. */
 #define MAX_WAITING 32
@@ -18,6 +20,7 @@ struct _SandboxHttpService
 {
   gatomicrefcount ref_count;
   GWeakRef        gateway;
+  GMainContext   *context; /* of the thread, which has it as long as the process lives */
 
   SandboxHttpRules *rules; /* NULL: nothing is let through */
   GPtrArray        *doors;
@@ -37,6 +40,15 @@ typedef struct
 
 /* ---- The thread ---- */
 
+/* Of one process: a forked child does not have the thread, and makes its own for its own gateways. */
+typedef struct
+{
+  pid_t         pid;
+  GMainContext *context;
+} Thread;
+
+static Thread *known;
+
 static gpointer
 sandbox_http_service_run (gpointer data)
 {
@@ -49,22 +61,28 @@ sandbox_http_service_run (gpointer data)
   return NULL;
 }
 
-static gpointer
-sandbox_http_service_begin (gpointer unused)
+static GMainContext *
+sandbox_http_service_begin (void)
 {
-  GMainContext *context = g_main_context_new ();
+  Thread *found = g_atomic_pointer_get (&known);
+  Thread *made = NULL;
 
-  g_thread_unref (g_thread_new ("sandbox-gateway", sandbox_http_service_run, context));
+  if (found != NULL && found->pid == getpid ())
+    return found->context;
 
-  return context;
-}
+  made = g_new (Thread, 1);
+  *made = (Thread){ getpid (), g_main_context_new () };
+  if (g_atomic_pointer_compare_and_exchange (&known, found, made))
+    {
+      g_thread_unref (g_thread_new ("sandbox-gateway", sandbox_http_service_run, made->context));
+      return made->context;
+    }
 
-GMainContext *
-sandbox_http_service_get_context (void)
-{
-  static GOnce once = G_ONCE_INIT;
+  /* Another one was faster. */
+  g_main_context_unref (made->context);
+  g_free (made);
 
-  return g_once (&once, sandbox_http_service_begin, NULL);
+  return ((Thread *) g_atomic_pointer_get (&known))->context;
 }
 
 /* ---- The service ---- */
@@ -78,11 +96,18 @@ sandbox_http_service_new (SandboxGateway *gateway)
 
   g_atomic_ref_count_init (&self->ref_count);
   g_weak_ref_init (&self->gateway, gateway);
+  self->context = sandbox_http_service_begin ();
   self->doors = g_ptr_array_new_with_free_func (door_free);
   self->connections = g_ptr_array_new ();
   self->closers = g_ptr_array_new_with_free_func (g_object_unref);
 
   return self;
+}
+
+GMainContext *
+sandbox_http_service_get_context (SandboxHttpService *self)
+{
+  return self->context;
 }
 
 SandboxHttpService *
@@ -280,7 +305,7 @@ door_attach (Door       *self,
   door_unwatch (self);
   self->source = source;
   g_source_set_callback (source, func, self, NULL);
-  g_source_attach (source, sandbox_http_service_get_context ());
+  g_source_attach (source, self->service->context);
 }
 
 static gboolean

@@ -9,13 +9,13 @@ G_BEGIN_DECLS
  * gateways, all of it but for _new (), _ref () and _unref (). */
 typedef struct _SandboxHttpService SandboxHttpService;
 
-/* The thread of all gateways of this process, which begins with the first one and stays. */
-GMainContext *sandbox_http_service_get_context (void);
-
 /* What it has to say is emitted by @gateway as long as that is there. */
 SandboxHttpService *sandbox_http_service_new (SandboxGateway *gateway);
 SandboxHttpService *sandbox_http_service_ref (SandboxHttpService *self);
 void                sandbox_http_service_unref (SandboxHttpService *self);
+
+/* Of the thread of all gateways of this process, which begins with the first one and stays. */
+GMainContext *sandbox_http_service_get_context (SandboxHttpService *self);
 
 /* In place of the rules before; NULL lets nothing through. What is under way under those is aborted. */
 void sandbox_http_service_set_rules (SandboxHttpService *self,

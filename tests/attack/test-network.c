@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #define N_CHANGES 50 /* case 23 */
 #define DOOR SANDBOX_GATEWAY_PATH "\n"
@@ -478,6 +479,37 @@ test_killed (TestSandbox  *self,
 }
 
 static void
+test_forked (TestSandbox  *self,
+             gconstpointer unused)
+{
+  g_autoptr (SandboxNetworkPolicy) list = new_list (TRUE);
+  pid_t pid = 0;
+  int   status = 0;
+
+  g_test_summary ("A forked child of a host that has a gateway makes sessions with a gateway of its own");
+
+  use_created (self, list);
+  assert_answered (self, TRUE);
+  pid = fork ();
+  g_assert_cmpint (pid, >=, 0);
+  if (pid == 0)
+    {
+      TestSandbox mine = { 0 };
+
+      alarm (60);
+      g_main_context_push_thread_default (g_main_context_new ());
+      test_sandbox_set_up (&mine, NULL);
+      use_created (&mine, list);
+      assert_answered (&mine, TRUE);
+      test_sandbox_tear_down (&mine, NULL);
+      _exit (0);
+    }
+  g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+  g_assert_cmpint (status, ==, 0);
+  assert_answered (self, TRUE);
+}
+
+static void
 test_end (TestSandbox  *self,
           gconstpointer unused)
 {
@@ -673,6 +705,7 @@ main (int    argc,
   ADD ("profiles", test_profiles);
   ADD ("rest", test_rest);
   ADD ("killed", test_killed);
+  ADD ("forked", test_forked);
   ADD ("end", test_end);
   ADD ("files", test_files);
   /* who makes a network and mounts of its own is root, or modules belong to nobody there */
