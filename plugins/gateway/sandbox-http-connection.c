@@ -439,17 +439,16 @@ static gssize
 sandbox_http_connection_read_piece (SandboxHttpConnection *self,
                                     GError               **error)
 {
-  GPollableInputStream *body = sandbox_http_exchange_get_body (self->exchange);
-  const gboolean        chunks = self->left < 0;
-  const gsize           before = chunks ? CHUNK_SIZE_BYTES : 0;
-  const gsize           after = chunks ? CHUNK_END_BYTES + strlen (CHUNK_LAST) : 0;
-  char                 *piece = self->output + self->output_size + before;
-  gsize                 room = OUTPUT_BYTES - self->output_size - before - after;
-  gssize                n_read = 0;
+  const gboolean chunks = self->left < 0;
+  const gsize    before = chunks ? CHUNK_SIZE_BYTES : 0;
+  const gsize    after = chunks ? CHUNK_END_BYTES + strlen (CHUNK_LAST) : 0;
+  char          *piece = self->output + self->output_size + before;
+  gsize          room = OUTPUT_BYTES - self->output_size - before - after;
+  gssize         n_read = 0;
 
   if (!chunks)
     room = MIN (room, (guint64) self->left);
-  n_read = g_pollable_input_stream_read_nonblocking (body, piece, room, NULL, error);
+  n_read = sandbox_http_exchange_read (self->exchange, piece, room, error);
   if (n_read <= 0)
     return n_read;
 
@@ -555,7 +554,7 @@ sandbox_http_connection_pump (SandboxHttpConnection *self)
       turn += n_read > 0 ? (gsize) n_read : TURN_BYTES;
       if (turn >= TURN_BYTES)
         {
-          GSource *source = g_pollable_input_stream_create_source (sandbox_http_exchange_get_body (self->exchange), NULL);
+          GSource *source = sandbox_http_exchange_create_source (self->exchange);
 
           self->upstream = sandbox_http_connection_attach (self, source, G_SOURCE_FUNC (sandbox_http_connection_upstream_cb));
           return;

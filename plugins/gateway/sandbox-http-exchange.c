@@ -21,16 +21,19 @@ static const char *const passing_headers[] = {
 
 struct _SandboxHttpExchange
 {
-  gatomicrefcount    ref_count;
-  SandboxHttpRules  *rules; /* keeps @origin */
-  SandboxHttpOrigin *origin;
-  SoupSession       *session;
-  SoupMessage       *message;
-  GCancellable      *cancellable;
-  guint              n_informed;
-  GInputStream      *body;       /* of the answer; NULL before it, and after its end */
-  GSocket           *unfinished; /* to the origin, while the body of the request goes through it */
-  GError            *refusal;    /* why the origin was not asked */
+  gatomicrefcount       ref_count;
+  SandboxHttpRules     *rules; /* keeps @origin */
+  SandboxHttpOrigin    *origin;
+  SoupSession          *session;
+  SoupMessage          *message;
+  GCancellable         *cancellable;
+  guint                 n_informed;
+  GInputStream         *body; /* of the answer; NULL before it, and after its end */
+  GPollableInputStream *raw;  /* below @body, when its chunks are read here */
+  SandboxHttpBody       chunks;
+  gboolean              raw_done;
+  GSocket              *unfinished; /* to the origin, while the body of the request goes through it */
+  GError               *refusal;    /* why the origin was not asked */
 
   SandboxHttpExchangeFunc func; /* NULL: nobody waits */
   gpointer                data;
@@ -192,6 +195,8 @@ sandbox_http_exchange_close_body (SandboxHttpExchange *self,
                                 sandbox_http_exchange_ref (self));
 }
 
+static GPollableInputStream *sandbox_http_exchange_find_raw (SandboxHttpExchange *self);
+
 /* What would have to be followed, unpacked or answered by somebody who knows the host is no answer for a guest. */
 static gboolean
 sandbox_http_exchange_check (SandboxHttpExchange *self,
@@ -207,6 +212,14 @@ sandbox_http_exchange_check (SandboxHttpExchange *self,
   else if (encoding != NULL && g_ascii_strcasecmp (encoding, "identity") != 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with an encoded body, which it was not asked for",
                  sandbox_http_exchange_get_origin (self));
+  else if (soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CHUNKED)
+    {
+      self->raw = sandbox_http_exchange_find_raw (self);
+      sandbox_http_body_init (&self->chunks, SANDBOX_HTTP_BODY_CHUNKED, 0);
+      if (self->raw == NULL)
+        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "%s answered in chunks, which cannot be read here", sandbox_http_exchange_get_origin (self));
+      return self->raw != NULL;
+    }
   else
     return TRUE;
 
@@ -326,16 +339,115 @@ sandbox_http_exchange_append_headers (SandboxHttpExchange *self,
     }
 }
 
-GPollableInputStream *
-sandbox_http_exchange_get_body (SandboxHttpExchange *self)
+GSource *
+sandbox_http_exchange_create_source (SandboxHttpExchange *self)
 {
-  return G_POLLABLE_INPUT_STREAM (self->body);
+  return g_pollable_input_stream_create_source (self->raw != NULL ? self->raw : G_POLLABLE_INPUT_STREAM (self->body), NULL);
+}
+
+/* Where the chunks of an answer come from, which are read here: libsoup 3.2 takes the end of the connection for that of the answer if
+ * it comes between two of them. The price is that such a connection is used once. NULL if libsoup is not as this knows it. */
+static GPollableInputStream *
+sandbox_http_exchange_find_raw (SandboxHttpExchange *self)
+{
+  GInputStream *stream = self->body;
+
+  while (G_IS_FILTER_INPUT_STREAM (stream))
+    {
+      const gboolean is_decoder = g_str_equal (G_OBJECT_TYPE_NAME (stream), "SoupBodyInputStream");
+
+      stream = g_filter_input_stream_get_base_stream (G_FILTER_INPUT_STREAM (stream));
+      if (is_decoder && G_IS_POLLABLE_INPUT_STREAM (stream))
+        return G_POLLABLE_INPUT_STREAM (stream);
+    }
+
+  return NULL;
+}
+
+/* In place: the bytes of the body among the @size at @buffer. */
+static gssize
+sandbox_http_exchange_decode (SandboxHttpExchange *self,
+                              char                *buffer,
+                              gsize                size,
+                              GError             **error)
+{
+  SandboxHttpStep step = SANDBOX_HTTP_BODY_DATA;
+  gsize           from = 0;
+  gsize           to = 0;
+
+  while (step == SANDBOX_HTTP_BODY_DATA)
+    {
+      const char *data = NULL;
+      gsize       n_data = 0;
+      gsize       used = 0;
+
+      step = sandbox_http_body_step (&self->chunks, buffer + from, size - from, &used, &data, &n_data);
+      from += used;
+      if (step == SANDBOX_HTTP_BODY_DATA)
+        {
+          memmove (buffer + to, data, n_data);
+          to += n_data;
+        }
+    }
+  if (step == SANDBOX_HTTP_BODY_BAD)
+    {
+      g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with chunks that are not well formed",
+                   sandbox_http_exchange_get_origin (self));
+      return -1;
+    }
+  self->raw_done = step == SANDBOX_HTTP_BODY_END;
+
+  return (gssize) to;
+}
+
+static gssize
+sandbox_http_exchange_read_raw (SandboxHttpExchange *self,
+                                char                *buffer,
+                                gsize                size,
+                                GError             **error)
+{
+  gssize n_read = 0;
+
+  while (n_read == 0 && !self->raw_done)
+    {
+      n_read = g_pollable_input_stream_read_nonblocking (self->raw, buffer, size, NULL, error);
+      if (n_read < 0)
+        return -1;
+      if (n_read == 0)
+        {
+          g_set_error (error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT, "%s broke off its answer", sandbox_http_exchange_get_origin (self));
+          return -1;
+        }
+      n_read = sandbox_http_exchange_decode (self, buffer, (gsize) n_read, error);
+    }
+
+  return n_read;
+}
+
+gssize
+sandbox_http_exchange_read (SandboxHttpExchange *self,
+                            char                *buffer,
+                            gsize                size,
+                            GError             **error)
+{
+  if (self->raw != NULL)
+    return sandbox_http_exchange_read_raw (self, buffer, size, error);
+
+  return g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
 }
 
 void
 sandbox_http_exchange_finish (SandboxHttpExchange *self)
 {
   char none = 0;
+
+  /* Nobody can use such a connection again. */
+  if (self->raw != NULL)
+    {
+      g_cancellable_cancel (self->cancellable);
+      sandbox_http_exchange_close_body (self, self->cancellable);
+      return;
+    }
 
   /* Only who reads the end itself leaves the connection as it may be used again. */
   g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), &none, sizeof none, NULL, NULL);

@@ -54,7 +54,14 @@ gint64 sandbox_http_exchange_get_length (SandboxHttpExchange *self);
 void sandbox_http_exchange_append_headers (SandboxHttpExchange *self,
                                            GString             *lines);
 
-GPollableInputStream *sandbox_http_exchange_get_body (SandboxHttpExchange *self);
+/* Bytes of its body, if there are some now; 0: its end, and it is whole. */
+gssize sandbox_http_exchange_read (SandboxHttpExchange *self,
+                                   char                *buffer,
+                                   gsize                size,
+                                   GError             **error);
+
+/* For when it may be read on. */
+GSource *sandbox_http_exchange_create_source (SandboxHttpExchange *self);
 
 /* The body was read to its end: the connection to the origin is free for others. */
 void sandbox_http_exchange_finish (SandboxHttpExchange *self);

@@ -1510,11 +1510,19 @@ test_truncated (TestGateway  *self,
     TEST_OK_HEAD "Content-Length: 10\r\n\r\n",
     TEST_OK_HEAD "Transfer-Encoding: chunked\r\n\r\na\r\nhello",
     TEST_OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\n\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
     TEST_OK_HEAD "Content-Leng",
   };
   static const char *const whole[] = {
     TEST_OK_HEAD "Connection: close\r\n\r\nhello",
     TEST_OK_HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    TEST_OK_HEAD "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
     "HTTP/1.0 200 OK\r\n\r\nhello",
   };
 
