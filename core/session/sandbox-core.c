@@ -469,7 +469,8 @@ sandbox_core_begin_change (SandboxCore  *self,
         }
       else
         g_set_error_literal (error, SANDBOX_ERROR, SANDBOX_ERROR_BUSY,
-                             "The network policy cannot change while commands are alive");
+                             self->changing ? "The network policy is being changed"
+                                            : "The network policy cannot change while commands are alive");
     }
   g_mutex_unlock (&self->lock);
 

@@ -507,7 +507,8 @@ sandbox_http_connection_fetch (SandboxHttpConnection *self,
   if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
     return TRUE;
 
-  if (*n_read == 0 && self->left > 0)
+  /* An answer that only its end of the connection ends, and that has nothing, is a head that broke off. */
+  if (*n_read == 0 && (self->left > 0 || (self->n_response == 0 && sandbox_http_exchange_is_unframed (self->exchange))))
     g_set_error (&error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT, "%s broke off its answer", sandbox_http_exchange_get_origin (self->exchange));
   else if (self->n_response > most)
     g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "%s answered with more than %" G_GUINT64_FORMAT " bytes",

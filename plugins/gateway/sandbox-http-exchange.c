@@ -19,6 +19,8 @@ static const char *const passing_headers[] = {
 
 #define MAX_INFORMED 16
 
+#define MAX_LENGTH_DIGITS 18
+
 struct _SandboxHttpExchange
 {
   gatomicrefcount       ref_count;
@@ -81,7 +83,11 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
 
   /* The only way, in libsoup 3.2, to be spoken to in HTTP/1.1 by an origin that has HTTP/2, too */
   if (event == G_SOCKET_CLIENT_TLS_HANDSHAKING && G_IS_TLS_CONNECTION (connection))
-    g_tls_connection_set_advertised_protocols (G_TLS_CONNECTION (connection), protocols);
+    {
+      g_tls_connection_set_advertised_protocols (G_TLS_CONNECTION (connection), protocols);
+      /* An end that somebody on the way can bring about is none. */
+      g_tls_connection_set_require_close_notify (G_TLS_CONNECTION (connection), TRUE);
+    }
 
   /* What TLS libraries still take by default is older than what origins have to speak. Nothing has been said yet. */
   if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection) && self->refusal == NULL &&
@@ -149,11 +155,13 @@ sandbox_http_exchange_get_policy (SandboxHttpExchange *self)
   return sandbox_http_rules_get_policy (self->rules);
 }
 
-/* On a connection that was used before it might be sent a second time, when that one turns out to be closed: a body is not. */
+/* An origin that does not read the body must not take it for another request: the connection is for this one alone. And on one that
+ * was used before, and turns out to be closed, it might be sent a second time: a body is not. */
 static void
 sandbox_http_exchange_send_once (SandboxHttpExchange *self)
 {
   soup_message_add_flags (self->message, SOUP_MESSAGE_NEW_CONNECTION);
+  soup_message_headers_replace (soup_message_get_request_headers (self->message), "Connection", "close");
 }
 
 void
@@ -197,6 +205,15 @@ sandbox_http_exchange_close_body (SandboxHttpExchange *self,
 
 static GPollableInputStream *sandbox_http_exchange_find_raw (SandboxHttpExchange *self);
 
+/* libsoup takes numbers for a length that are none. */
+static gboolean
+length_is_plain (const char *text)
+{
+  const gsize n_digits = strspn (text, "0123456789");
+
+  return n_digits > 0 && n_digits <= MAX_LENGTH_DIGITS && text[n_digits] == '\0';
+}
+
 /* What would have to be followed, unpacked or answered by somebody who knows the host is no answer for a guest. */
 static gboolean
 sandbox_http_exchange_check (SandboxHttpExchange *self,
@@ -205,10 +222,13 @@ sandbox_http_exchange_check (SandboxHttpExchange *self,
   const guint         status = soup_message_get_status (self->message);
   SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
   const char         *encoding = soup_message_headers_get_list (headers, "Content-Encoding");
+  const char         *length = soup_message_headers_get_list (headers, "Content-Length");
 
   if (status < 200 || status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED))
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with status %u, which is not passed on",
                  sandbox_http_exchange_get_origin (self), status);
+  else if (length != NULL && !length_is_plain (length))
+    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with a length that is none", sandbox_http_exchange_get_origin (self));
   else if (encoding != NULL && g_ascii_strcasecmp (encoding, "identity") != 0)
     g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with an encoded body, which it was not asked for",
                  sandbox_http_exchange_get_origin (self));
@@ -308,6 +328,12 @@ sandbox_http_exchange_get_length (SandboxHttpExchange *self)
   SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
 
   return soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CONTENT_LENGTH ? soup_message_headers_get_content_length (headers) : -1;
+}
+
+gboolean
+sandbox_http_exchange_is_unframed (SandboxHttpExchange *self)
+{
+  return soup_message_headers_get_encoding (soup_message_get_response_headers (self->message)) == SOUP_ENCODING_EOF;
 }
 
 static gboolean

@@ -50,6 +50,9 @@ guint sandbox_http_exchange_get_status (SandboxHttpExchange *self);
 /* How many bytes its body has; -1 when nobody has said. */
 gint64 sandbox_http_exchange_get_length (SandboxHttpExchange *self);
 
+/* Whether its body ends with the connection. */
+gboolean sandbox_http_exchange_is_unframed (SandboxHttpExchange *self);
+
 /* Those of its headers that guests may see, as lines. */
 void sandbox_http_exchange_append_headers (SandboxHttpExchange *self,
                                            GString             *lines);

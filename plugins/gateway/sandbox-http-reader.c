@@ -440,6 +440,11 @@ sandbox_http_read_whole (SandboxHttpLines   *lines,
   if ((lines->stood & (1u << NAME_TRANSFER_ENCODING)) != 0 && (has_length || lines->is_1_0))
     return sandbox_http_refuse (refusal, 400, "the request has a Transfer-Encoding beside a length, or in HTTP/1.0");
 
+  /* A server that does not look for a body there takes it for the next request. */
+  if ((head->method == SANDBOX_HTTP_METHOD_GET || head->method == SANDBOX_HTTP_METHOD_HEAD) &&
+      (head->framing == SANDBOX_HTTP_BODY_CHUNKED || head->length > 0))
+    return sandbox_http_refuse (refusal, 400, "the request has a body with GET or HEAD");
+
   head->minor = lines->is_1_0 ? 0 : 1;
   head->keep_alive = !lines->close && (lines->keep_alive || !lines->is_1_0);
 

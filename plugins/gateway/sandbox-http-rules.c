@@ -181,6 +181,8 @@ sandbox_http_origin_new_message (SandboxHttpOrigin *self,
                      path, query != NULL ? query + 1 : NULL, NULL);
   message = soup_message_new_from_uri (method, uri);
   soup_message_add_flags (message, SOUP_MESSAGE_NO_REDIRECT);
+  /* No password is asked for. In a session without the feature, libsoup would read the bodies of 401 and 407 into memory. */
+  soup_message_disable_feature (message, SOUP_TYPE_AUTH_MANAGER);
 
   return message;
 }
@@ -222,9 +224,8 @@ sandbox_http_origin_new_session (SandboxHttpOrigin *self)
   soup_session_set_proxy_resolver (session, NULL);
   if (sandbox_network_policy_get_tls_database (policy) != NULL)
     soup_session_set_tls_database (session, sandbox_network_policy_get_tls_database (policy));
-  /* What is said is passed on as it is: nothing is decoded, and no password is asked for. */
+  /* What is said is passed on as it is. */
   soup_session_remove_feature_by_type (session, SOUP_TYPE_CONTENT_DECODER);
-  soup_session_remove_feature_by_type (session, SOUP_TYPE_AUTH_MANAGER);
   g_ptr_array_add (self->sessions, session);
 
   return session;

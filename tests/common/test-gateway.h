@@ -205,7 +205,7 @@ test_answers_new (const char *text,
                   gboolean    only_counted)
 {
   GPtrArray  *answers = g_ptr_array_new_with_free_func ((GDestroyNotify) test_answer_free);
-  const char *end = text + size;
+  const char *end = size > 0 ? text + size : text; /* of nothing there may be no address */
 
   while (text < end)
     {

@@ -33,6 +33,7 @@
 #define PROTOCOL "400 the request asks for another protocol"
 #define NAMES "400 the request has a Connection that names another header"
 #define EXPECTS "417 the request expects what is not known"
+#define USELESS "400 the request has a body with GET or HEAD"
 #define MANY "431 the request has more than 64 headers"
 
 #define HEAD "GET / HTTP/1.1\r\n"
@@ -205,6 +206,9 @@ static const Row case_119[] = {
 };
 
 static const Row case_120[] = {
+  { BYTES (HEAD "Host: allowed\r\nContent-Length: 5\r\n\r\nhello"), USELESS },
+  { BYTES (HEAD "Host: allowed\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), USELESS },
+  { BYTES ("HEAD / HTTP/1.1\r\nHost: allowed\r\nContent-Length: 1\r\n\r\nx"), USELESS },
   { BYTES (POST "Content-Length: +5\r\n\r\nhello"), LENGTH },
   { BYTES (POST "Content-Length: -1\r\n\r\n"), LENGTH },
   { BYTES (POST "Content-Length: -0\r\n\r\n"), LENGTH },
