@@ -91,7 +91,8 @@ struct _SandboxHttpConnection
 
   /* The answer */
   guint    status;
-  gint64   left; /* of a body of known length; -1: it goes out in chunks */
+  gint64   left;        /* of a body of known length; -1: it goes out in chunks */
+  gboolean is_unframed; /* its body ends with the connection of the origin */
   guint64  n_response;
   gboolean answer_begun; /* the guest has been sent some of it */
   gboolean answer_done;  /* all of it is in the output */
@@ -471,11 +472,14 @@ sandbox_http_connection_read_piece (SandboxHttpConnection *self,
   return n_read;
 }
 
-/* Whether to read on before anything is said: what is left fits in. */
+/* Whether to read on before anything is said: what is left fits in, or it may be nothing but a head that broke off. */
 static gboolean
 sandbox_http_connection_can_wait (SandboxHttpConnection *self)
 {
-  return !self->answer_begun && self->left > 0 && (guint64) self->left <= OUTPUT_BYTES - self->output_size;
+  if (self->answer_begun)
+    return FALSE;
+
+  return self->left > 0 ? (guint64) self->left <= OUTPUT_BYTES - self->output_size : self->is_unframed && self->n_response == 0;
 }
 
 /* The body came to no good end. Who was told a length, or waits for a last chunk, sees that. */
@@ -508,7 +512,7 @@ sandbox_http_connection_fetch (SandboxHttpConnection *self,
     return TRUE;
 
   /* An answer that only its end of the connection ends, and that has nothing, is a head that broke off. */
-  if (*n_read == 0 && (self->left > 0 || (self->n_response == 0 && sandbox_http_exchange_is_unframed (self->exchange))))
+  if (*n_read == 0 && (self->left > 0 || (self->is_unframed && self->n_response == 0)))
     g_set_error (&error, G_IO_ERROR, G_IO_ERROR_PARTIAL_INPUT, "%s broke off its answer", sandbox_http_exchange_get_origin (self->exchange));
   else if (self->n_response > most)
     g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "%s answered with more than %" G_GUINT64_FORMAT " bytes",
@@ -589,6 +593,7 @@ sandbox_http_connection_begin_answer (SandboxHttpConnection *self)
   self->status = status;
   self->keep_alive = self->keep_alive && self->body_done;
   self->left = self->is_bodiless ? 0 : length;
+  self->is_unframed = !self->is_bodiless && sandbox_http_exchange_is_unframed (self->exchange);
   g_string_append_printf (head, "HTTP/1.1 %u %s\r\n", status, soup_status_get_phrase (status));
   sandbox_http_exchange_append_headers (self->exchange, head);
   if (has_length && length >= 0)

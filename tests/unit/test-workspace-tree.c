@@ -549,9 +549,10 @@ test_case_86_wide (Tree         *tree,
   listing = tree_do (tree, list_directory, "big");
   g_test_message ("%.0f ms of %.0f for the making, %" G_GUINT64_FORMAT " KiB", (double) (clock () - begin) * 1000 / CLOCKS_PER_SEC,
                   (double) made * 1000 / CLOCKS_PER_SEC, get_resident () - before);
-  /* A machine that has much else to do with its memory takes several times as long for both. */
+  /* A second alone, up to seven where others use the memory that the kernel keeps entries in; what grew with their square
+   * would take minutes. */
   if (!IS_SLOW)
-    g_assert_cmpint (clock () - begin, <, MAX (6 * CLOCKS_PER_SEC, 4 * made));
+    g_assert_cmpint (clock () - begin, <, MAX (30 * CLOCKS_PER_SEC, 4 * made));
   g_assert_cmpuint (g_list_model_get_n_items (G_LIST_MODEL (listing)), ==, max);
   g_assert_true (sandbox_listing_get_truncated (listing));
   if (!few)
