@@ -1710,7 +1710,12 @@ test_forked (Fixture      *fixture,
           sandbox_session_get_gateway_path (fixture->session) != NULL)
         _exit (1);
       g_clear_object (&fixture->handle);
-      _exit (strstr (script.journal->str, "close") != NULL ? 2 : 0);
+      if (strstr (script.journal->str, "close") != NULL)
+        _exit (2);
+      /* Without a search for leaks, of what threads had that are not there */
+      if (g_getenv ("SANDBOX_TEST_VALGRIND") != NULL)
+        execlp ("true", "true", NULL);
+      _exit (0);
     }
   g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
   g_assert_cmpint (status, ==, 0);
