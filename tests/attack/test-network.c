@@ -470,16 +470,12 @@ test_killed (TestSandbox  *self,
     {
       g_autoptr (SandboxCommand) command = test_command_new ("sleep", "1000", NULL);
       g_autoptr (SandboxProcess) process = NULL;
-      g_autoptr (GArray) descendants = NULL;
       g_autoptr (GError) error = NULL;
 
       assert_answered (self, TRUE);
       process = sandbox_session_spawn (self->session, command, NULL, &error);
       g_assert_no_error (error);
-      descendants = test_list_descendants (getpid ());
-      for (guint j = 0; j < descendants->len; j++)
-        if (test_read_status (g_array_index (descendants, pid_t, j), "PPid", 10) == getpid ())
-          kill (g_array_index (descendants, pid_t, j), SIGKILL);
+      test_kill_sandboxes ();
       g_assert_true (sandbox_process_wait (process, NULL, &error));
       g_assert_no_error (error);
     }

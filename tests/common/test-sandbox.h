@@ -432,6 +432,28 @@ test_list_descendants (pid_t top)
   return found;
 }
 
+static inline gboolean
+test_is_dead (pid_t pid)
+{
+  g_autofree char *status = test_read_proc (pid, "status", NULL);
+
+  return status == NULL || strstr (status, "\nState:\tZ") != NULL || strstr (status, "\nState:\tX") != NULL;
+}
+
+/* Kills the sandboxes, whose launchers are the only children. All of them are dead after this: a command that began in one that
+ * is still dying would be lost, and rightly so. */
+static inline void
+test_kill_sandboxes (void)
+{
+  g_autoptr (GArray) pids = test_list_descendants (getpid ());
+
+  for (guint i = 0; i < pids->len; i++)
+    if (test_read_status (g_array_index (pids, pid_t, i), "PPid", 10) == getpid ())
+      kill (g_array_index (pids, pid_t, i), SIGKILL);
+  for (guint i = 0; i < pids->len; i++)
+    test_wait (test_is_dead (g_array_index (pids, pid_t, i)));
+}
+
 /* Children of this process, dead ones that nobody has waited for too. */
 static inline guint
 test_count_children (void)

@@ -494,28 +494,6 @@ test_limits (Overlay      *self,
   delete (handle);
 }
 
-static gboolean
-is_dead (pid_t pid)
-{
-  g_autofree char *status = test_read_proc (pid, "status", NULL);
-
-  return status == NULL || strstr (status, "\nState:\tZ") != NULL || strstr (status, "\nState:\tX") != NULL;
-}
-
-/* The sandbox of the session, whose launcher is the only child. All of it is dead after this: a command that began in one that
- * is still dying would be lost, and rightly so. */
-static void
-kill_sandbox (void)
-{
-  g_autoptr (GArray) pids = test_list_descendants (getpid ());
-
-  for (guint i = 0; i < pids->len; i++)
-    if (test_read_status (g_array_index (pids, pid_t, i), "PPid", 10) == getpid ())
-      kill (g_array_index (pids, pid_t, i), SIGKILL);
-  for (guint i = 0; i < pids->len; i++)
-    test_wait (is_dead (g_array_index (pids, pid_t, i)));
-}
-
 static void
 test_killed (Overlay      *self,
              gconstpointer unused)
@@ -536,7 +514,7 @@ test_killed (Overlay      *self,
       process = sandbox_session_spawn (sandbox_handle_get_session (handle), command, NULL, &error);
       g_assert_no_error (error);
       g_usleep (g_random_int_range (0, 8000));
-      kill_sandbox ();
+      test_kill_sandboxes ();
       sandbox_process_wait (process, NULL, NULL);
 
       /* The large one may have been removed, and be a new one. */
