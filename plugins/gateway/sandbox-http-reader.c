@@ -17,6 +17,9 @@
 #define MAX_LENGTH_DIGITS 18
 #define MAX_CHUNK_DIGITS 16
 
+/* Of an answer: of each chunk beside its bytes, and of all that follows the last one */
+#define MAX_SKIPPED_BYTES 4096
+
 /* What is known by name. Each stands once at most, but for Connection; the first nine are passed on. */
 typedef enum
 {
@@ -534,12 +537,15 @@ typedef enum
 {
   BODY_LENGTH_DATA,
   BODY_CHUNK_SIZE,
+  BODY_CHUNK_EXTENSION,
   BODY_CHUNK_SIZE_LF,
   BODY_CHUNK_DATA,
   BODY_CHUNK_DATA_CR,
   BODY_CHUNK_DATA_LF,
   BODY_LAST_CR,
   BODY_LAST_LF,
+  BODY_TRAILER,
+  BODY_TRAILER_LF,
   BODY_DONE,
   BODY_BROKEN,
 } SandboxHttpBodyState;
@@ -549,15 +555,28 @@ sandbox_http_body_init (SandboxHttpBody   *self,
                         SandboxHttpFraming framing,
                         guint64            length)
 {
-  *self = (SandboxHttpBody){ .state = BODY_DONE };
+  *self = (SandboxHttpBody){ .state = BODY_DONE, .is_answer = framing == SANDBOX_HTTP_BODY_CHUNKED_ANSWER };
 
-  if (framing == SANDBOX_HTTP_BODY_CHUNKED)
+  if (framing == SANDBOX_HTTP_BODY_CHUNKED || self->is_answer)
     self->state = BODY_CHUNK_SIZE;
   else if (framing == SANDBOX_HTTP_BODY_LENGTH && length > 0)
     {
       self->state = BODY_LENGTH_DATA;
       self->left = length;
     }
+}
+
+/* A byte of what is skipped in an answer, in @state until its line ends: then @next. */
+static SandboxHttpBodyState
+sandbox_http_body_skip (SandboxHttpBody     *self,
+                        char                 byte,
+                        SandboxHttpBodyState state,
+                        SandboxHttpBodyState next)
+{
+  if (byte == '\r')
+    return next;
+
+  return ((guchar) byte < ' ' && byte != '\t') || ++self->n_skipped > MAX_SKIPPED_BYTES ? BODY_BROKEN : state;
 }
 
 /* A byte of what stands between the bytes of the body. */
@@ -570,14 +589,19 @@ sandbox_http_body_next (SandboxHttpBody *self,
     case BODY_CHUNK_SIZE:
       if (byte == '\r' && self->n_digits > 0)
         return BODY_CHUNK_SIZE_LF;
+      if (self->is_answer && self->n_digits > 0 && (byte == ';' || byte == ' ' || byte == '\t'))
+        return BODY_CHUNK_EXTENSION;
       if (!g_ascii_isxdigit (byte) || self->n_digits == MAX_CHUNK_DIGITS)
         return BODY_BROKEN;
       self->left = self->left << 4 | (guint64) g_ascii_xdigit_value (byte);
       self->n_digits++;
       return BODY_CHUNK_SIZE;
 
+    case BODY_CHUNK_EXTENSION:
+      return sandbox_http_body_skip (self, byte, BODY_CHUNK_EXTENSION, BODY_CHUNK_SIZE_LF);
+
     case BODY_CHUNK_SIZE_LF:
-      self->n_digits = 0;
+      self->n_digits = self->n_skipped = 0;
       if (byte != '\n' || self->left > G_MAXINT64)
         return BODY_BROKEN;
       return self->left > 0 ? BODY_CHUNK_DATA : BODY_LAST_CR;
@@ -589,10 +613,19 @@ sandbox_http_body_next (SandboxHttpBody *self,
       return byte == '\n' ? BODY_CHUNK_SIZE : BODY_BROKEN;
 
     case BODY_LAST_CR:
-      return byte == '\r' ? BODY_LAST_LF : BODY_BROKEN; /* a trailer begins otherwise */
+      if (byte == '\r')
+        return BODY_LAST_LF;
+      /* a trailer begins */
+      return self->is_answer ? sandbox_http_body_skip (self, byte, BODY_TRAILER, BODY_BROKEN) : BODY_BROKEN;
 
     case BODY_LAST_LF:
       return byte == '\n' ? BODY_DONE : BODY_BROKEN;
+
+    case BODY_TRAILER:
+      return sandbox_http_body_skip (self, byte, BODY_TRAILER, BODY_TRAILER_LF);
+
+    case BODY_TRAILER_LF:
+      return byte == '\n' ? BODY_LAST_CR : BODY_BROKEN;
 
     case BODY_LENGTH_DATA:
     case BODY_CHUNK_DATA:

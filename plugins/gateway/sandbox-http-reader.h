@@ -27,6 +27,7 @@ typedef enum
   SANDBOX_HTTP_BODY_NONE,
   SANDBOX_HTTP_BODY_LENGTH,
   SANDBOX_HTTP_BODY_CHUNKED,
+  SANDBOX_HTTP_BODY_CHUNKED_ANSWER, /* of an origin: what may stand beside the bytes of the body is skipped */
 } SandboxHttpFraming;
 
 typedef struct
@@ -82,9 +83,11 @@ SandboxHttpParse sandbox_http_head_parse (char               *buffer,
 /* Where in a body the reader is; for the functions below only. */
 typedef struct
 {
-  guint   state;
-  guint   n_digits;
-  guint64 left;
+  guint    state;
+  gboolean is_answer;
+  guint    n_digits;
+  guint    n_skipped;
+  guint64  left;
 } SandboxHttpBody;
 
 void sandbox_http_body_init (SandboxHttpBody   *self,

@@ -136,3 +136,43 @@ test_http_read (const char *bytes,
 
   return g_string_free (text, FALSE);
 }
+
+/* The body with which @bytes begin, then ">", or "!" if it is broken, or "…" if more was wanted. Bytes come as in test_http_read(). */
+static inline char *
+test_http_read_body (SandboxHttpFraming framing,
+                     const char        *bytes,
+                     gsize              size,
+                     guint32            cut)
+{
+  GString        *text = g_string_new (NULL);
+  SandboxHttpBody body;
+  SandboxHttpStep step = SANDBOX_HTTP_BODY_MORE;
+  gsize           begin = 0;
+  gsize           end = 0;
+
+  sandbox_http_body_init (&body, framing, 0);
+  while (step == SANDBOX_HTTP_BODY_DATA || (step == SANDBOX_HTTP_BODY_MORE && end < size))
+    {
+      const char      *data = NULL;
+      gsize            n_data = 0;
+      gsize            used = 0;
+      g_autofree char *piece = NULL;
+
+      if (step == SANDBOX_HTTP_BODY_MORE)
+        end = cut == TEST_HTTP_WHOLE ? size : end + 1;
+      /* a copy, so that a look beyond it is seen */
+      piece = g_memdup2 (bytes + begin, end - begin);
+      step = sandbox_http_body_step (&body, piece, end - begin, &used, &data, &n_data);
+      g_assert_cmpuint (used, <=, end - begin);
+      if (step == SANDBOX_HTTP_BODY_DATA)
+        {
+          g_assert_true (n_data > 0 && data >= piece && data + n_data == piece + used);
+          g_string_append_len (text, data, (gssize) n_data);
+        }
+      begin += used;
+    }
+  g_string_append (text, step == SANDBOX_HTTP_BODY_END ? ">" : step == SANDBOX_HTTP_BODY_BAD ? "!"
+                                                                                             : "…");
+
+  return g_string_free (text, FALSE);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Any bytes as what a guest sends over one connection. However they are cut, the same is read; and what is read of a head
- * is what a reader finds there that forgives everything, so no two can differ over it. */
+ * is what a reader finds there that forgives everything, so no two can differ over it. The same bytes as the chunks of an answer: what
+ * is well formed for a guest is so for an origin. */
 
 #include <stdint.h>
 #include <string.h>
@@ -143,6 +144,19 @@ check_again (const SandboxHttpHead *head)
   g_string_free (after, TRUE);
 }
 
+static void
+check_chunks (const char *bytes,
+              gsize       size)
+{
+  g_autofree char *strict = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED, bytes, size, TEST_HTTP_WHOLE);
+  g_autofree char *whole = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, bytes, size, TEST_HTTP_WHOLE);
+  g_autofree char *single = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, bytes, size, TEST_HTTP_SINGLE);
+
+  g_assert_cmpstr (whole, ==, single);
+  if (g_str_has_suffix (strict, ">"))
+    g_assert_cmpstr (strict, ==, whole);
+}
+
 int
 LLVMFuzzerTestOneInput (const uint8_t *data,
                         size_t         size)
@@ -159,6 +173,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data,
   g_assert_cmpstr (whole, ==, single);
   g_assert_cmpstr (whole, ==, pieces);
 
+  check_chunks ((const char *) data, size);
   if (size > 0)
     memcpy (buffer, data, size);
   if (sandbox_http_head_parse (buffer, size, &seen, &head, &used, &refusal) == SANDBOX_HTTP_PARSE_HEAD)

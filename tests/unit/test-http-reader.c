@@ -500,6 +500,57 @@ test_table (gconstpointer user_data)
     }
 }
 
+static void
+test_answer_chunks (void)
+{
+  static const struct
+  {
+    const char *bytes;
+    const char *expected;
+  } rows[] = {
+    { "5\r\nhello\r\n0\r\n\r\nrest", "hello>" },
+    { "5;a=b;c=\"d\"\r\nhello\r\n0;e\r\n\r\n", "hello>" },
+    { "5 \t\r\nhello\r\n0 \r\n\r\n", "hello>" },
+    { "5;\xff\r\nhello\r\n0\r\n\r\n", "hello>" },
+    { "0\r\nETag: x\r\nX: y\r\n\r\n", ">" },
+    { "5;a\rb\r\nhello\r\n0\r\n\r\n", "!" },
+    { "5;a\nhello\r\n0\r\n\r\n", "!" },
+    { "5;a\001\r\nhello\r\n0\r\n\r\n", "!" },
+    { "5\nhello\n0\n\n", "!" },
+    { " 5\r\nhello\r\n0\r\n\r\n", "!" },
+    { ";5\r\nhello\r\n0\r\n\r\n", "!" },
+    { "0x5\r\nhello\r\n0\r\n\r\n", "!" },
+    { "5\r\nhello;\r\n0\r\n\r\n", "hello!" },
+    { "0\r\nETag: x\n\r\n", "!" },
+    { "0\r\nETag: x\r\r\n", "!" },
+    { "0\r\nETag: x\r\n", "…" },
+    { "5;a", "…" },
+  };
+  g_autoptr (GString) extension = g_string_new ("5;");
+  g_autoptr (GString) trailers = g_string_new ("0\r\n");
+  g_autofree char *long_extension = NULL;
+  g_autofree char *long_trailers = NULL;
+
+  g_test_summary ("Of an answer, what stands beside the chunks is skipped as far as it is plain, and has an end");
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    for (guint32 cut = TEST_HTTP_WHOLE; cut <= TEST_HTTP_SINGLE; cut++)
+      {
+        g_autofree char *text = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, rows[i].bytes, strlen (rows[i].bytes), cut);
+
+        g_assert_cmpstr (text, ==, rows[i].expected);
+      }
+
+  for (guint i = 0; i < 4097; i++)
+    g_string_append_c (extension, 'x');
+  long_extension = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, extension->str, extension->len, TEST_HTTP_WHOLE);
+  g_assert_cmpstr (long_extension, ==, "!");
+  while (trailers->len < 8192)
+    g_string_append (trailers, "X: y\r\n");
+  long_trailers = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, trailers->str, trailers->len, TEST_HTTP_WHOLE);
+  g_assert_cmpstr (long_trailers, ==, "!");
+}
+
 /* A request with @n headers beside Host, and then one more of a length that makes the whole @size bytes long. */
 static GString *
 make_bulk (guint n,
@@ -650,6 +701,7 @@ main (int    argc,
   g_test_add_func ("/http-reader/case-131-long", test_long);
   g_test_add_func ("/http-reader/pieces", test_pieces);
   g_test_add_func ("/http-reader/methods", test_methods);
+  g_test_add_func ("/http-reader/answer-chunks", test_answer_chunks);
 
   return g_test_run ();
 }
