@@ -240,6 +240,19 @@ sandbox_http_connection_attach (SandboxHttpConnection *self,
   return source;
 }
 
+/* Goes off at its ready time, and not again until that is set anew. A timeout source of GLib sets its own after each callback. */
+static gboolean
+timer_dispatch (GSource    *source,
+                GSourceFunc func,
+                gpointer    user_data)
+{
+  g_source_set_ready_time (source, -1);
+
+  return func (user_data);
+}
+
+static GSourceFuncs timer_funcs = { .dispatch = timer_dispatch };
+
 static gboolean sandbox_http_connection_readable_cb (GSocket     *socket,
                                                      GIOCondition condition,
                                                      gpointer     user_data);
@@ -278,8 +291,8 @@ sandbox_http_connection_set_deadline (SandboxHttpConnection *self,
 {
   self->ends = g_get_monotonic_time () + us;
   if (self->deadline == NULL)
-    self->deadline = sandbox_http_connection_attach (self, g_timeout_source_new (G_MAXUINT), sandbox_http_connection_deadline_cb);
-  else if (g_source_get_ready_time (self->deadline) <= self->ends)
+    self->deadline = sandbox_http_connection_attach (self, g_source_new (&timer_funcs, sizeof (GSource)), sandbox_http_connection_deadline_cb);
+  else if (g_source_get_ready_time (self->deadline) >= 0 && g_source_get_ready_time (self->deadline) <= self->ends)
     return;
   g_source_set_ready_time (self->deadline, self->ends);
 }
@@ -617,7 +630,7 @@ sandbox_http_connection_answer_cb (SandboxHttpExchange *exchange,
   g_autoptr (SandboxHttpConnection) self = sandbox_http_connection_ref (data);
 
   if (error != NULL)
-    sandbox_http_connection_fail (self, SOUP_STATUS_BAD_GATEWAY, error);
+    sandbox_http_connection_fail (self, g_error_matches (error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT) ? SOUP_STATUS_GATEWAY_TIMEOUT : SOUP_STATUS_BAD_GATEWAY, error);
   else
     sandbox_http_connection_begin_answer (self);
   if (self->state != STATE_CLOSED)

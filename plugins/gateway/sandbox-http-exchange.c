@@ -2,6 +2,8 @@
 
 #include "sandbox-http-exchange.h"
 
+#include "sandbox-http-ticket.h"
+
 #include <string.h>
 
 /* What a guest may see of an answer beside its status, its body and the length of that. */
@@ -21,21 +23,26 @@ static const char *const passing_headers[] = {
 
 #define MAX_LENGTH_DIGITS 18
 
+/* From the name of an origin to the end of its handshake */
+#define CONNECT_MS 10000
+
 struct _SandboxHttpExchange
 {
-  gatomicrefcount       ref_count;
-  SandboxHttpRules     *rules; /* keeps @origin */
-  SandboxHttpOrigin    *origin;
-  SoupSession          *session;
-  SoupMessage          *message;
-  GCancellable         *cancellable;
-  guint                 n_informed;
-  GInputStream         *body; /* of the answer; NULL before it, and after its end */
-  GPollableInputStream *raw;  /* below @body, when its chunks are read here */
-  SandboxHttpBody       chunks;
-  gboolean              raw_done;
-  GSocket              *unfinished; /* to the origin, while the body of the request goes through it */
-  GError               *refusal;    /* why the origin was not asked */
+  gatomicrefcount    ref_count;
+  SandboxHttpRules  *rules; /* keeps @origin */
+  SandboxHttpOrigin *origin;
+  SoupSession       *session;
+  SoupMessage       *message;
+  GCancellable      *cancellable;
+  guint              n_informed;
+  SandboxHttpTicket  ticket;     /* from the wish to ask until the origin hears the request */
+  GSource           *deadline;   /* of a connection that comes about; NULL otherwise */
+  GInputStream      *body;       /* of the answer; NULL before it, and after its end */
+  gboolean           has_chunks; /* which are read here */
+  SandboxHttpBody    chunks;
+  gboolean           chunks_done;
+  GSocket           *unfinished; /* to the origin, while the body of the request goes through it */
+  GError            *refusal;    /* what is wrong with the origin or its answer, whatever libsoup makes of it */
 
   SandboxHttpExchangeFunc func; /* NULL: nobody waits */
   gpointer                data;
@@ -58,7 +65,9 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   if (!g_atomic_ref_count_dec (&self->ref_count))
     return;
 
+  g_assert (self->deadline == NULL && !sandbox_http_ticket_is_waiting (&self->ticket));
   g_clear_object (&self->body);
+  g_clear_error (&self->refusal);
   g_signal_handlers_disconnect_by_data (self->message, self);
   g_clear_object (&self->message);
   sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session));
@@ -66,6 +75,89 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_clear_pointer (&self->rules, sandbox_http_rules_unref);
   self->released (self->released_data);
   g_free (self);
+}
+
+/* Gives up what libsoup does for it; the first reason counts. */
+static void
+sandbox_http_exchange_refuse (SandboxHttpExchange *self,
+                              GQuark               domain,
+                              int                  code,
+                              const char          *what)
+{
+  if (self->refusal == NULL)
+    self->refusal = g_error_new (domain, code, "%s %s", sandbox_http_exchange_get_origin (self), what);
+  g_cancellable_cancel (self->cancellable);
+}
+
+static void
+sandbox_http_exchange_stop_deadline (SandboxHttpExchange *self)
+{
+  if (self->deadline != NULL)
+    g_source_destroy (self->deadline);
+  g_clear_pointer (&self->deadline, g_source_unref);
+}
+
+static gboolean
+sandbox_http_exchange_deadline_cb (gpointer user_data)
+{
+  SandboxHttpExchange *self = user_data;
+
+  sandbox_http_exchange_stop_deadline (self);
+  sandbox_http_exchange_refuse (self, G_IO_ERROR, G_IO_ERROR_TIMED_OUT, "took too long for a connection");
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_http_exchange_start_deadline (SandboxHttpExchange *self)
+{
+  sandbox_http_exchange_stop_deadline (self);
+  self->deadline = g_timeout_source_new (CONNECT_MS);
+  g_source_set_callback (self->deadline, sandbox_http_exchange_deadline_cb, self, NULL);
+  g_source_attach (self->deadline, g_main_context_get_thread_default ());
+}
+
+/* What is wrong with a certificate, in the words of GIO */
+static char *
+sandbox_http_exchange_describe (GTlsCertificateFlags errors)
+{
+  g_autoptr (GFlagsClass) flags = g_type_class_ref (G_TYPE_TLS_CERTIFICATE_FLAGS);
+  GString *text = g_string_new ("shows a certificate that is not accepted:");
+
+  for (guint i = 0; i < flags->n_values; i++)
+    {
+      /* not the one that is all of them */
+      if (g_bit_nth_msf (flags->values[i].value, -1) == g_bit_nth_lsf (flags->values[i].value, -1) && (errors & flags->values[i].value) != 0)
+        g_string_append_printf (text, " %s", flags->values[i].value_nick);
+    }
+
+  return g_string_free (text, FALSE);
+}
+
+static void
+sandbox_http_exchange_refuse_certificate (SandboxHttpExchange *self,
+                                          GTlsCertificateFlags errors)
+{
+  g_autofree char *what = sandbox_http_exchange_describe (errors);
+
+  sandbox_http_exchange_refuse (self, G_TLS_ERROR, G_TLS_ERROR_BAD_CERTIFICATE, what);
+}
+
+/* There is a connection, over which nothing has been said yet. One that takes up an earlier session of TLS asks nobody whether the
+ * certificate is accepted, as if whoever made that session had trusted the same. And what TLS libraries still take by default is older
+ * than what origins have to speak. */
+static void
+sandbox_http_exchange_check_tls (SandboxHttpExchange *self,
+                                 GTlsConnection      *connection)
+{
+  const GTlsCertificateFlags errors = g_tls_connection_get_peer_certificate_errors (connection);
+
+  if (errors != 0)
+    sandbox_http_exchange_refuse_certificate (self, errors);
+  if (g_tls_connection_get_peer_certificate (connection) == NULL)
+    sandbox_http_exchange_refuse (self, G_TLS_ERROR, G_TLS_ERROR_BAD_CERTIFICATE, "shows no certificate");
+  if (g_tls_connection_get_protocol_version (connection) < G_TLS_PROTOCOL_VERSION_TLS_1_2)
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED, "speaks no version of TLS from 1.2 on");
 }
 
 /* A new connection to the origin is coming about. */
@@ -78,6 +170,13 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
   SandboxHttpExchange *self = user_data;
   const char *const    protocols[] = { "http/1.1", NULL };
 
+  if (event == G_SOCKET_CLIENT_RESOLVING)
+    {
+      sandbox_http_exchange_start_deadline (self);
+      if (!sandbox_http_ticket_has_descriptors ())
+        sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "is not asked, as this process has no descriptors left for a connection");
+    }
+
   if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection) && soup_message_query_flags (message, SOUP_MESSAGE_NEW_CONNECTION))
     g_set_object (&self->unfinished, g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection)));
 
@@ -89,14 +188,34 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
       g_tls_connection_set_require_close_notify (G_TLS_CONNECTION (connection), TRUE);
     }
 
-  /* What TLS libraries still take by default is older than what origins have to speak. Nothing has been said yet. */
-  if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection) && self->refusal == NULL &&
-      g_tls_connection_get_protocol_version (G_TLS_CONNECTION (connection)) < G_TLS_PROTOCOL_VERSION_TLS_1_2)
-    {
-      g_set_error (&self->refusal, SANDBOX_ERROR, SANDBOX_ERROR_NETWORK_DENIED, "%s speaks no version of TLS from 1.2 on",
-                   sandbox_http_exchange_get_origin (self));
-      g_cancellable_cancel (self->cancellable);
-    }
+  if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection))
+    sandbox_http_exchange_check_tls (self, G_TLS_CONNECTION (connection));
+}
+
+/* No connection comes about any more: there is one, new or not, or there will be none. */
+static void
+sandbox_http_exchange_settle (SandboxHttpExchange *self)
+{
+  sandbox_http_exchange_stop_deadline (self);
+  sandbox_http_ticket_give_back (&self->ticket);
+}
+
+static void
+sandbox_http_exchange_starting_cb (SoupMessage *message,
+                                   gpointer     user_data)
+{
+  sandbox_http_exchange_settle (user_data);
+}
+
+/* The connection had been closed meanwhile, and libsoup makes a new one. */
+static void
+sandbox_http_exchange_restarted_cb (SoupMessage *message,
+                                    gpointer     user_data)
+{
+  SandboxHttpExchange *self = user_data;
+
+  if (!sandbox_http_ticket_try (&self->ticket, self->origin))
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "closed its connection, while too many others come about");
 }
 
 static void
@@ -106,6 +225,67 @@ sandbox_http_exchange_wrote_body_cb (SoupMessage *message,
   SandboxHttpExchange *self = user_data;
 
   g_clear_object (&self->unfinished);
+}
+
+/* libsoup takes numbers for a length that are none. */
+static gboolean
+length_is_plain (const char *text)
+{
+  const gsize n_digits = strspn (text, "0123456789");
+
+  return n_digits > 0 && n_digits <= MAX_LENGTH_DIGITS && text[n_digits] == '\0';
+}
+
+/* Words before the answer, which is all that a guest hears of. One that would make something else of the connection is no answer,
+ * and they have to end. */
+static void
+sandbox_http_exchange_informed_cb (SoupMessage *message,
+                                   gpointer     user_data)
+{
+  SandboxHttpExchange *self = user_data;
+
+  if (soup_message_get_status (message) == SOUP_STATUS_SWITCHING_PROTOCOLS || ++self->n_informed > MAX_INFORMED)
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "says other things instead of an answer");
+}
+
+/* The head of an answer has been read, and libsoup has not looked at it yet. What would have to be followed, unpacked or answered by
+ * somebody who knows the host is no answer for a guest. */
+static void
+sandbox_http_exchange_got_head_cb (SoupMessage *message,
+                                   GParamSpec  *pspec,
+                                   gpointer     user_data)
+{
+  SandboxHttpExchange *self = user_data;
+  const guint          status = soup_message_get_status (message);
+  SoupMessageHeaders  *headers = soup_message_get_response_headers (message);
+  const char          *encoding = soup_message_headers_get_list (headers, "Content-Encoding");
+  const char          *length = soup_message_headers_get_list (headers, "Content-Length");
+  const gboolean       has_body = soup_message_get_method (message) != SOUP_METHOD_HEAD && status != SOUP_STATUS_NO_CONTENT && status != SOUP_STATUS_NOT_MODIFIED;
+
+  self->has_chunks = FALSE;
+  if (status < 200)
+    return;
+
+  if (status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED))
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with a status that is not passed on");
+  if (encoding != NULL && encoding[0] != '\0' && g_ascii_strcasecmp (encoding, "identity") != 0)
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with an encoded body, which it was not asked for");
+  if (length != NULL && !length_is_plain (length))
+    {
+      /* libsoup would say what it thinks of it on the host's standard error. */
+      soup_message_headers_remove (headers, "Content-Length");
+      sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with a length that is none");
+    }
+
+  /* libsoup 3.2 takes the end of the connection for that of the answer if it comes between two chunks. So they are read here, from
+   * a body that for libsoup ends with the connection. The price is that such a connection is used once. */
+  if (has_body && soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CHUNKED)
+    {
+      self->has_chunks = TRUE;
+      sandbox_http_body_init (&self->chunks, SANDBOX_HTTP_BODY_CHUNKED_ANSWER, 0);
+      soup_message_headers_remove (headers, "Transfer-Encoding");
+      soup_message_headers_remove (headers, "Content-Length");
+    }
 }
 
 SandboxHttpExchange *
@@ -127,11 +307,18 @@ sandbox_http_exchange_new (SandboxHttpRules      *rules,
   self->released = released;
   self->released_data = data;
   g_signal_connect (self->message, "network-event", G_CALLBACK (sandbox_http_exchange_network_event_cb), self);
+  g_signal_connect (self->message, "restarted", G_CALLBACK (sandbox_http_exchange_restarted_cb), self);
+  g_signal_connect (self->message, "starting", G_CALLBACK (sandbox_http_exchange_starting_cb), self);
   g_signal_connect (self->message, "wrote-body", G_CALLBACK (sandbox_http_exchange_wrote_body_cb), self);
+  g_signal_connect (self->message, "notify::status-code", G_CALLBACK (sandbox_http_exchange_got_head_cb), self);
+  g_signal_connect (self->message, "got-informational", G_CALLBACK (sandbox_http_exchange_informed_cb), self);
 
   headers = soup_message_get_request_headers (self->message);
   for (guint i = 0; i < head->n_headers; i++)
     soup_message_headers_append (headers, head->headers[i].name, head->headers[i].value);
+  /* libsoup says so itself for some methods only. */
+  if (head->framing == SANDBOX_HTTP_BODY_LENGTH && head->length == 0)
+    soup_message_headers_append (headers, "Content-Length", "0");
   sandbox_http_origin_add_headers (origin, headers);
 
   return self;
@@ -203,49 +390,6 @@ sandbox_http_exchange_close_body (SandboxHttpExchange *self,
                                 sandbox_http_exchange_ref (self));
 }
 
-static GPollableInputStream *sandbox_http_exchange_find_raw (SandboxHttpExchange *self);
-
-/* libsoup takes numbers for a length that are none. */
-static gboolean
-length_is_plain (const char *text)
-{
-  const gsize n_digits = strspn (text, "0123456789");
-
-  return n_digits > 0 && n_digits <= MAX_LENGTH_DIGITS && text[n_digits] == '\0';
-}
-
-/* What would have to be followed, unpacked or answered by somebody who knows the host is no answer for a guest. */
-static gboolean
-sandbox_http_exchange_check (SandboxHttpExchange *self,
-                             GError             **error)
-{
-  const guint         status = soup_message_get_status (self->message);
-  SoupMessageHeaders *headers = soup_message_get_response_headers (self->message);
-  const char         *encoding = soup_message_headers_get_list (headers, "Content-Encoding");
-  const char         *length = soup_message_headers_get_list (headers, "Content-Length");
-
-  if (status < 200 || status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED))
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with status %u, which is not passed on",
-                 sandbox_http_exchange_get_origin (self), status);
-  else if (length != NULL && !length_is_plain (length))
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with a length that is none", sandbox_http_exchange_get_origin (self));
-  else if (encoding != NULL && g_ascii_strcasecmp (encoding, "identity") != 0)
-    g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s answered with an encoded body, which it was not asked for",
-                 sandbox_http_exchange_get_origin (self));
-  else if (soup_message_headers_get_encoding (headers) == SOUP_ENCODING_CHUNKED)
-    {
-      self->raw = sandbox_http_exchange_find_raw (self);
-      sandbox_http_body_init (&self->chunks, SANDBOX_HTTP_BODY_CHUNKED, 0);
-      if (self->raw == NULL)
-        g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED, "%s answered in chunks, which cannot be read here", sandbox_http_exchange_get_origin (self));
-      return self->raw != NULL;
-    }
-  else
-    return TRUE;
-
-  return FALSE;
-}
-
 /* Tells whoever waits, once. */
 static void
 sandbox_http_exchange_tell (SandboxHttpExchange *self,
@@ -254,23 +398,6 @@ sandbox_http_exchange_tell (SandboxHttpExchange *self,
   SandboxHttpExchangeFunc func = g_steal_pointer (&self->func);
 
   func (self, error, self->data);
-}
-
-/* Words before the answer, which is all that a guest hears of. One that would make something else of the connection is no answer,
- * and they have to end. */
-static void
-sandbox_http_exchange_informed_cb (SoupMessage *message,
-                                   gpointer     user_data)
-{
-  SandboxHttpExchange *self = user_data;
-  g_autoptr (GError) error = NULL;
-
-  if (self->func == NULL || (soup_message_get_status (message) != SOUP_STATUS_SWITCHING_PROTOCOLS && ++self->n_informed <= MAX_INFORMED))
-    return;
-
-  g_set_error (&error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "%s says %u instead of an answer", sandbox_http_exchange_get_origin (self),
-               soup_message_get_status (message));
-  sandbox_http_exchange_tell (self, error);
 }
 
 static void
@@ -282,15 +409,25 @@ sandbox_http_exchange_sent_cb (GObject      *source,
   g_autoptr (GError) error = NULL;
 
   self->body = soup_session_send_finish (SOUP_SESSION (source), result, &error);
+  if (g_error_matches (error, G_TLS_ERROR, G_TLS_ERROR_BAD_CERTIFICATE))
+    sandbox_http_exchange_refuse_certificate (self, soup_message_get_tls_peer_certificate_errors (self->message));
+  else if (error != NULL)
+    g_prefix_error (&error, "%s: ", sandbox_http_exchange_get_origin (self));
+  sandbox_http_exchange_settle (self);
   if (self->func == NULL)
     sandbox_http_exchange_close_body (self, self->cancellable);
   else
-    {
-      if (error == NULL)
-        sandbox_http_exchange_check (self, &error);
-      sandbox_http_exchange_tell (self, error);
-    }
+    sandbox_http_exchange_tell (self, self->refusal != NULL ? self->refusal : error);
   sandbox_http_exchange_unref (self);
+}
+
+static void
+sandbox_http_exchange_begin (gpointer data)
+{
+  SandboxHttpExchange *self = data;
+
+  soup_session_send_async (self->session, self->message, G_PRIORITY_DEFAULT, self->cancellable, sandbox_http_exchange_sent_cb,
+                           sandbox_http_exchange_ref (self));
 }
 
 void
@@ -300,15 +437,15 @@ sandbox_http_exchange_send (SandboxHttpExchange    *self,
 {
   self->func = func;
   self->data = data;
-  g_signal_connect (self->message, "got-informational", G_CALLBACK (sandbox_http_exchange_informed_cb), self);
-  soup_session_send_async (self->session, self->message, G_PRIORITY_DEFAULT, self->cancellable, sandbox_http_exchange_sent_cb,
-                           sandbox_http_exchange_ref (self));
+  sandbox_http_ticket_take (&self->ticket, self->origin, sandbox_http_exchange_begin, self);
 }
 
 void
 sandbox_http_exchange_cancel (SandboxHttpExchange *self)
 {
   self->func = NULL;
+  if (sandbox_http_ticket_is_waiting (&self->ticket))
+    sandbox_http_ticket_give_back (&self->ticket);
   /* libsoup ends in order what it has sent of the body, and the origin would take that for the whole. */
   if (self->unfinished != NULL)
     g_socket_shutdown (self->unfinished, TRUE, TRUE, NULL);
@@ -333,7 +470,7 @@ sandbox_http_exchange_get_length (SandboxHttpExchange *self)
 gboolean
 sandbox_http_exchange_is_unframed (SandboxHttpExchange *self)
 {
-  return soup_message_headers_get_encoding (soup_message_get_response_headers (self->message)) == SOUP_ENCODING_EOF;
+  return !self->has_chunks && soup_message_headers_get_encoding (soup_message_get_response_headers (self->message)) == SOUP_ENCODING_EOF;
 }
 
 static gboolean
@@ -368,26 +505,7 @@ sandbox_http_exchange_append_headers (SandboxHttpExchange *self,
 GSource *
 sandbox_http_exchange_create_source (SandboxHttpExchange *self)
 {
-  return g_pollable_input_stream_create_source (self->raw != NULL ? self->raw : G_POLLABLE_INPUT_STREAM (self->body), NULL);
-}
-
-/* Where the chunks of an answer come from, which are read here: libsoup 3.2 takes the end of the connection for that of the answer if
- * it comes between two of them. The price is that such a connection is used once. NULL if libsoup is not as this knows it. */
-static GPollableInputStream *
-sandbox_http_exchange_find_raw (SandboxHttpExchange *self)
-{
-  GInputStream *stream = self->body;
-
-  while (G_IS_FILTER_INPUT_STREAM (stream))
-    {
-      const gboolean is_decoder = g_str_equal (G_OBJECT_TYPE_NAME (stream), "SoupBodyInputStream");
-
-      stream = g_filter_input_stream_get_base_stream (G_FILTER_INPUT_STREAM (stream));
-      if (is_decoder && G_IS_POLLABLE_INPUT_STREAM (stream))
-        return G_POLLABLE_INPUT_STREAM (stream);
-    }
-
-  return NULL;
+  return g_pollable_input_stream_create_source (G_POLLABLE_INPUT_STREAM (self->body), NULL);
 }
 
 /* In place: the bytes of the body among the @size at @buffer. */
@@ -421,22 +539,22 @@ sandbox_http_exchange_decode (SandboxHttpExchange *self,
                    sandbox_http_exchange_get_origin (self));
       return -1;
     }
-  self->raw_done = step == SANDBOX_HTTP_BODY_END;
+  self->chunks_done = step == SANDBOX_HTTP_BODY_END;
 
   return (gssize) to;
 }
 
 static gssize
-sandbox_http_exchange_read_raw (SandboxHttpExchange *self,
-                                char                *buffer,
-                                gsize                size,
-                                GError             **error)
+sandbox_http_exchange_read_chunks (SandboxHttpExchange *self,
+                                   char                *buffer,
+                                   gsize                size,
+                                   GError             **error)
 {
   gssize n_read = 0;
 
-  while (n_read == 0 && !self->raw_done)
+  while (n_read == 0 && !self->chunks_done)
     {
-      n_read = g_pollable_input_stream_read_nonblocking (self->raw, buffer, size, NULL, error);
+      n_read = g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
       if (n_read < 0)
         return -1;
       if (n_read == 0)
@@ -456,8 +574,8 @@ sandbox_http_exchange_read (SandboxHttpExchange *self,
                             gsize                size,
                             GError             **error)
 {
-  if (self->raw != NULL)
-    return sandbox_http_exchange_read_raw (self, buffer, size, error);
+  if (self->has_chunks)
+    return sandbox_http_exchange_read_chunks (self, buffer, size, error);
 
   return g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
 }
@@ -468,7 +586,7 @@ sandbox_http_exchange_finish (SandboxHttpExchange *self)
   char none = 0;
 
   /* Nobody can use such a connection again. */
-  if (self->raw != NULL)
+  if (self->has_chunks)
     {
       g_cancellable_cancel (self->cancellable);
       sandbox_http_exchange_close_body (self, self->cancellable);

@@ -3,7 +3,9 @@
 #include "sandbox-http-service.h"
 
 #include "sandbox-http-connection.h"
+#include "sandbox-http-ticket.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 /* Connections that wait for a request or its body, beside those whose requests the policy limits. Who comes then takes the place
@@ -13,7 +15,7 @@
 /* As many as come at once find room to wait for the thread. */
 #define ACCEPTED_PER_TURN 16
 
-/* A host that has no descriptor left looks again so much later. */
+/* A host that has no descriptor left for guests looks again so much later. */
 #define RETRY_MS 50
 
 struct _SandboxHttpService
@@ -308,6 +310,19 @@ door_attach (Door       *self,
   g_source_attach (source, self->service->context);
 }
 
+/* Whether the next descriptor, which gets the lowest number that is free, leaves those that connections to origins need. */
+static gboolean
+door_may_accept (Door *self)
+{
+  const int      fd = fcntl (g_socket_get_fd (self->socket), F_DUPFD_CLOEXEC, 0);
+  const gboolean may = fd >= 0 && (guint) fd < sandbox_http_ticket_get_reserve ();
+
+  if (fd >= 0)
+    close (fd);
+
+  return may;
+}
+
 static gboolean
 door_accept_cb (GSocket     *socket,
                 GIOCondition condition,
@@ -319,8 +334,10 @@ door_accept_cb (GSocket     *socket,
   for (guint i = 0; i < ACCEPTED_PER_TURN; i++)
     {
       g_autoptr (GError) error = NULL;
-      g_autoptr (GSocket) accepted = g_socket_accept (socket, NULL, &error);
+      g_autoptr (GSocket) accepted = NULL;
 
+      if (door_may_accept (self))
+        accepted = g_socket_accept (socket, NULL, &error);
       if (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK))
         break;
       if (accepted == NULL)

@@ -182,6 +182,20 @@ test_answer_free (TestAnswer *self)
   g_free (self);
 }
 
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TestAnswer, test_answer_free)
+
+/* How many answers are in it */
+static inline guint
+test_answer_count (TestAnswer *answer)
+{
+  guint count = 0;
+
+  for (const char *at = answer->bytes; (at = strstr (at, "HTTP/1.1 ")) != NULL; at++)
+    count++;
+
+  return count;
+}
+
 static inline const char *
 test_answer_get_body (TestAnswer *self)
 {
@@ -291,6 +305,52 @@ test_script_send (GString    *script,
   test_script_send_bytes (script, connection, text, strlen (text));
 }
 
+/* A request as the tests write it: "{A}" is allowed.test:PORT of the upstream, "{P}" that PORT. */
+#define TEST_GET "GET / HTTP/1.1\r\nHost: {A}\r\n\r\n"
+
+static inline GString *
+test_gateway_expand (TestGateway *self,
+                     const char  *bytes,
+                     gsize        size)
+{
+  GString         *expanded = g_string_new (NULL);
+  g_autofree char *port = g_strdup_printf ("%u", self->upstream->port);
+
+  for (gsize i = 0; i < size; i++)
+    {
+      if (size - i >= 3 && memcmp (bytes + i, "{A}", 3) == 0)
+        g_string_append_printf (expanded, "allowed.test:%s", port);
+      else if (size - i >= 3 && memcmp (bytes + i, "{P}", 3) == 0)
+        g_string_append (expanded, port);
+      else
+        {
+          g_string_append_c (expanded, bytes[i]);
+          continue;
+        }
+      i += 2;
+    }
+
+  return expanded;
+}
+
+/* The text of @format at connection 0, and one answer or, if @all, what comes until the end */
+static inline TestAnswer *
+test_gateway_ask (TestGateway *self,
+                  const char  *door,
+                  const char  *text,
+                  gboolean     all)
+{
+  g_autoptr (GString) bytes = test_gateway_expand (self, text, strlen (text));
+  g_autoptr (GString) script = g_string_new ("open 0\n");
+  g_autoptr (GPtrArray) answers = NULL;
+
+  test_script_send (script, 0, bytes->str);
+  g_string_append (script, all ? "read 0 20000\n" : "answer 0 20000\n");
+  answers = test_gateway_run (self, door, script);
+
+  return g_ptr_array_steal_index (answers, 0);
+}
+
 /* An honest request at a connection of its own. */
 static inline char *
 test_gateway_get (TestGateway *self,
@@ -309,4 +369,22 @@ test_gateway_get (TestGateway *self,
   *status = test_answers_get (answers, 0)->status;
 
   return g_strdup (test_answer_get_body (test_answers_get (answers, 0)));
+}
+
+/* ---- What may be in a text ---- */
+
+static inline void
+test_assert_has (const char *text,
+                 const char *word)
+{
+  if (strstr (text, word) == NULL)
+    g_error ("“%s” is not in “%s”", word, text);
+}
+
+static inline void
+test_assert_has_not (const char *text,
+                     const char *word)
+{
+  if (strcasestr (text, word) != NULL)
+    g_error ("“%s” is in “%s”", word, text);
 }

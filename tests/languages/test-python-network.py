@@ -3,13 +3,17 @@
 """What a host in Python hears of the network of its commands, over bubblewrap and the gateway."""
 
 import http.server
+import pathlib
+import ssl
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
 
 import gi
 gi.require_version('Sandbox', '1.0')
-from gi.repository import GLib, Sandbox
+from gi.repository import Gio, GLib, Sandbox
 
 import tap
 
@@ -23,10 +27,24 @@ except urllib.error.HTTPError as error:
 '''
 
 
+def make_certificate(directory):
+    """An authority, and what a server at 127.0.0.1 needs that it has signed"""
+    for line in ('req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem',
+                 'req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=127.0.0.1 -keyout own.key -out own.csr',
+                 'x509 -req -in own.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile own.ext -out own.pem'):
+        pathlib.Path(directory, 'own.ext').write_text('subjectAltName=IP:127.0.0.1\n')
+        subprocess.run(['openssl', *line.split()], cwd=directory, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(f'{directory}/own.pem', f'{directory}/own.key')
+    return f'{directory}/ca.pem', context
+
+
 class Upstream(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
+    asked = []
 
     def do_GET(self):
+        self.asked.append(self.path)
         body = self.headers.get('Authorization', 'nothing').encode()
         self.send_response(200)
         self.send_header('Content-Length', str(len(body)))
@@ -118,6 +136,45 @@ class Network(unittest.TestCase):
         self.assertEqual(session.run_finish(answers[0]).dup_stdout_text().strip(), 'the secret')
         self.assertEqual([one[0] for one in self.told], ['request'])
         self.assertEqual(self.threads, {threading.get_ident()})
+        self.assertTrue(handle.stop(None))
+
+    def test_resumed(self):
+        """TLS is resumed within a process, and not asked again whether the certificate is accepted: the gateway asks. Not in a program
+        of GTest, where GLib's TLS resumes nothing."""
+        for version in ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3:
+            with self.subTest(version=version), tempfile.TemporaryDirectory() as directory:
+                authority, context = make_certificate(directory)
+                context.maximum_version = version
+                with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Upstream) as server:
+                    server.socket = context.wrap_socket(server.socket, server_side=True)
+                    threading.Thread(target=server.serve_forever, daemon=True).start()
+                    self.check_resumed(server, Gio.TlsFileDatabase.new(authority))
+                    server.shutdown()
+
+    def check_resumed(self, server, database):
+        policies = []
+        for trusted in database, None:
+            policy = Sandbox.NetworkPolicy.new_allow_list()
+            policy.add_origin(f'https://127.0.0.1:{server.server_port}', GLib.Variant('a{ss}', {'Authorization': 'the secret'}))
+            policy.set_loopback_door(True)
+            policy.set_tls_database(trusted)
+            policies.append(policy)
+        url = f'http://127.0.0.1:{server.server_port}/'
+        handle, session = self.open_session(policies[0])
+        self.assertEqual(self.ask(session, url), 'the secret')
+        n_asked = len(Upstream.asked)
+
+        self.told.clear()
+        self.assertTrue(session.set_network_policy(policies[1], None))
+        self.assertEqual(self.ask(session, url), '502')
+        other, other_session = self.open_session(policies[1])
+        self.assertEqual(self.ask(other_session, url), '502')
+        self.assertEqual([one[0] for one in self.told if one[0] != 'path'], 2 * ['error', 'request'])
+        self.assertEqual(len(Upstream.asked), n_asked)
+
+        self.assertTrue(other_session.set_network_policy(policies[0], None))
+        self.assertEqual(self.ask(other_session, url), 'the secret')
+        self.assertTrue(other.stop(None))
         self.assertTrue(handle.stop(None))
 
     def test_handler_raises(self):

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sandbox-http-ticket.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MAX_TICKETS 32
+#define MAX_TICKETS_PER_ORIGIN 4
+
+/* Two sockets, the wakeup of a context, and that of who may cancel it */
+#define DESCRIPTORS_PER_TICKET 4
+
+typedef struct
+{
+  GQueue active;
+  GQueue waiting;
+} Tickets;
+
+/* Of the thread, as a forked child begins with none */
+static GPrivate tickets_key = G_PRIVATE_INIT (g_free);
+
+static Tickets *
+get_tickets (void)
+{
+  Tickets *tickets = g_private_get (&tickets_key);
+
+  if (tickets == NULL)
+    {
+      tickets = g_new (Tickets, 1);
+      *tickets = (Tickets){ G_QUEUE_INIT, G_QUEUE_INIT };
+      g_private_set (&tickets_key, tickets);
+    }
+
+  return tickets;
+}
+
+static gboolean
+sandbox_http_ticket_has_room (gconstpointer origin)
+{
+  Tickets *tickets = get_tickets ();
+  guint    n_same = 0;
+
+  for (const GList *link = tickets->active.head; link != NULL; link = link->next)
+    {
+      if (((const SandboxHttpTicket *) link->data)->origin == origin)
+        n_same++;
+    }
+
+  return tickets->active.length < MAX_TICKETS && n_same < MAX_TICKETS_PER_ORIGIN;
+}
+
+gboolean
+sandbox_http_ticket_is_waiting (SandboxHttpTicket *self)
+{
+  return self->func != NULL;
+}
+
+gboolean
+sandbox_http_ticket_try (SandboxHttpTicket *self,
+                         gconstpointer      origin)
+{
+  g_assert (self->origin == NULL);
+  if (!sandbox_http_ticket_has_room (origin))
+    return FALSE;
+
+  *self = (SandboxHttpTicket){ .link.data = self, .origin = origin };
+  g_queue_push_tail_link (&get_tickets ()->active, &self->link);
+
+  return TRUE;
+}
+
+void
+sandbox_http_ticket_take (SandboxHttpTicket *self,
+                          gconstpointer      origin,
+                          void (*func) (gpointer data),
+                          gpointer data)
+{
+  if (sandbox_http_ticket_try (self, origin))
+    {
+      func (data);
+      return;
+    }
+
+  *self = (SandboxHttpTicket){ .link.data = self, .origin = origin, .func = func, .data = data };
+  g_queue_push_tail_link (&get_tickets ()->waiting, &self->link);
+}
+
+void
+sandbox_http_ticket_give_back (SandboxHttpTicket *self)
+{
+  Tickets *tickets = get_tickets ();
+  void (*func) (gpointer data) = NULL;
+
+  if (self->origin == NULL)
+    return;
+
+  g_queue_unlink (self->func != NULL ? &tickets->waiting : &tickets->active, &self->link);
+  *self = (SandboxHttpTicket){ 0 };
+
+  /* Room for one is room for the first of those whose origin has some. */
+  for (GList *link = tickets->waiting.head; link != NULL; link = link->next)
+    {
+      SandboxHttpTicket *next = link->data;
+
+      if (!sandbox_http_ticket_has_room (next->origin))
+        continue;
+      g_queue_unlink (&tickets->waiting, link);
+      g_queue_push_tail_link (&tickets->active, link);
+      func = next->func;
+      next->func = NULL;
+      func (next->data);
+      return;
+    }
+}
+
+gboolean
+sandbox_http_ticket_has_descriptors (void)
+{
+  const guint n_wanted = DESCRIPTORS_PER_TICKET * get_tickets ()->active.length;
+  int         fds[DESCRIPTORS_PER_TICKET * MAX_TICKETS];
+  guint       n_fds = 0;
+
+  while (n_fds < n_wanted && (fds[n_fds] = n_fds == 0 ? eventfd (0, EFD_CLOEXEC) : fcntl (fds[0], F_DUPFD_CLOEXEC, 0)) >= 0)
+    n_fds++;
+  for (guint i = 0; i < n_fds; i++)
+    close (fds[i]);
+
+  return n_fds == n_wanted;
+}
+
+guint
+sandbox_http_ticket_get_reserve (void)
+{
+  const rlim_t  most = DESCRIPTORS_PER_TICKET * MAX_TICKETS;
+  struct rlimit limit;
+
+  if (getrlimit (RLIMIT_NOFILE, &limit) != 0)
+    return 0;
+
+  return (guint) MIN (limit.rlim_cur - MIN (most, limit.rlim_cur / 4), G_MAXINT);
+}
