@@ -67,10 +67,10 @@ sandbox_agent_doors_set_gateway (SandboxAgentDoors *self,
                                  SandboxGateway    *gateway)
 {
   for (guint i = 0; self->gateway != NULL && i < self->doors->len; i++)
-    SANDBOX_GATEWAY_GET_IFACE (self->gateway)->remove_door (self->gateway, g_array_index (self->doors, SandboxAgentDoor, i).socket);
+    sandbox_gateway_remove_door (self->gateway, g_array_index (self->doors, SandboxAgentDoor, i).socket);
   g_set_object (&self->gateway, gateway);
   for (guint i = 0; self->gateway != NULL && i < self->doors->len; i++)
-    SANDBOX_GATEWAY_GET_IFACE (self->gateway)->add_door (self->gateway, g_array_index (self->doors, SandboxAgentDoor, i).socket);
+    sandbox_gateway_add_door (self->gateway, g_array_index (self->doors, SandboxAgentDoor, i).socket);
 }
 
 /* An agent is trusted with nothing, not even with the right kind of descriptor. */
@@ -115,7 +115,7 @@ sandbox_agent_doors_add (SandboxAgentDoors  *self,
         return FALSE;
       g_array_append_val (self->doors, door);
       if (self->gateway != NULL)
-        SANDBOX_GATEWAY_GET_IFACE (self->gateway)->add_door (self->gateway, door.socket);
+        sandbox_gateway_add_door (self->gateway, door.socket);
     }
 
   return TRUE;
@@ -132,7 +132,7 @@ sandbox_agent_doors_remove (SandboxAgentDoors *self,
       if (door->owner != owner)
         continue;
       if (self->gateway != NULL)
-        SANDBOX_GATEWAY_GET_IFACE (self->gateway)->remove_door (self->gateway, door->socket);
+        sandbox_gateway_remove_door (self->gateway, door->socket);
       g_array_remove_index_fast (self->doors, i - 1);
     }
 }

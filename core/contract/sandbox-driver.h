@@ -391,7 +391,7 @@ struct _SandboxDriverInterface
    * @request: answered when @gateway has what doors there are
    * @error: return location for an error
    *
-   * Gives the doors of the sandbox to @gateway from now on. Called before a list of origins is in force, once; after a
+   * Gives the doors of the sandbox to @gateway from now on, by [method@Sandbox.Gateway.add_door]. Called before a list of origins is in force, once; after a
    * failure there may be another call, with another gateway.
    *
    * Under a policy that lists origins, each sandbox has a door at %SANDBOX_GATEWAY_PATH, with

@@ -8,7 +8,7 @@
  * What stands between the commands of one session and the network: it asks the origins that a policy names in their place.
  *
  * A gateway is a module of the kind `gateway`; hosts never call it. The library makes one object for each session that
- * gets an allow list, the driver gives it the doors, and what it emits becomes the signals of [class@Sandbox.Session] and
+ * gets an allow list, the driver gives it the doors by [method@Sandbox.Gateway.add_door], and what it emits becomes the signals of [class@Sandbox.Session] and
  * [class@Sandbox.Backend]. Guests are hostile: what they send is bounded, and what they hear says nothing of the host.
  *
  * Since: 1.0
@@ -73,6 +73,49 @@ sandbox_gateway_default_init (SandboxGatewayInterface *iface)
   signals[FAILED] =
       g_signal_new ("failed", SANDBOX_TYPE_GATEWAY, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                     G_TYPE_NONE, 1, G_TYPE_ERROR);
+}
+
+/**
+ * sandbox_gateway_add_door:
+ * @self: a gateway
+ * @door: a socket that listens, and that only the guests of the session can connect to
+ *
+ * Lets the gateway serve what comes in at a socket; for drivers, from their function `set_gateway` on. The gateway keeps @door
+ * until it is removed, and closes it then, or when the session ends.
+ *
+ * It may be called in any thread, and does not block.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_gateway_add_door (SandboxGateway *self,
+                          GSocket        *door)
+{
+  g_return_if_fail (SANDBOX_IS_GATEWAY (self));
+  g_return_if_fail (G_IS_SOCKET (door));
+
+  SANDBOX_GATEWAY_GET_IFACE (self)->add_door (self, door);
+}
+
+/**
+ * sandbox_gateway_remove_door:
+ * @self: a gateway
+ * @door: one that was added
+ *
+ * Closes a door, and the connections that came in at it; for drivers, when the sandbox that it leads into has ended.
+ *
+ * It may be called in any thread, and does not block.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_gateway_remove_door (SandboxGateway *self,
+                             GSocket        *door)
+{
+  g_return_if_fail (SANDBOX_IS_GATEWAY (self));
+  g_return_if_fail (G_IS_SOCKET (door));
+
+  SANDBOX_GATEWAY_GET_IFACE (self)->remove_door (self, door);
 }
 
 /**

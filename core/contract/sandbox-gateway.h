@@ -116,6 +116,12 @@ struct _SandboxGatewayInterface
 };
 
 SANDBOX_AVAILABLE_IN_1_0
+void sandbox_gateway_add_door (SandboxGateway *self,
+                               GSocket        *door);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_gateway_remove_door (SandboxGateway *self,
+                                  GSocket        *door);
+SANDBOX_AVAILABLE_IN_1_0
 void sandbox_gateway_emit_answered (SandboxGateway *self,
                                     const char     *method,
                                     const char     *origin,

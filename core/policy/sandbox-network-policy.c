@@ -975,7 +975,7 @@ sandbox_network_policy_lookup (SandboxNetworkPolicy *self,
 /**
  * sandbox_network_policy_add_origin:
  * @self: a policy made by [ctor@Sandbox.NetworkPolicy.new_allow_list]
- * @origin: `http` or `https`, a host and a port unless it is that of the scheme, such as
+ * @origin: `http` or `https` in lower case, a host and a port unless it is that of the scheme, such as
  *   `https://api.example.com` or `http://127.0.0.1:8080`
  * @headers: (nullable): names and values, of type `a{ss}`, that the gateway adds to each request, or
  *   %NULL for none; a floating one is consumed

@@ -185,10 +185,11 @@ sandbox_session_class_init (SandboxSessionClass *klass)
   /**
    * SandboxSession::network-denied:
    * @self: a session
-   * @origin: (nullable): whom a command asked for, or %NULL when that cannot be said
+   * @origin: (nullable): the host that a command asked for, if that is what was wrong, or %NULL
    * @reason: why it was refused, one of a fixed set of texts
    *
-   * A request of a command was refused, and nothing of it has left the host.
+   * A request of a command was refused, and nothing of it has left the host. Only a body that grows too large without having said its
+   * length is refused on its way; [signal@Sandbox.Session::network-request] tells of that request as well.
    *
    * It is emitted where [signal@Sandbox.Session::network-request] is. @origin comes from the command: it is no origin of
    * the policy, and not to be trusted.
@@ -206,7 +207,7 @@ sandbox_session_class_init (SandboxSessionClass *klass)
    * @origin: the origin that was asked, as the policy writes it
    * @status: the HTTP status that the command was told
    * @request_bytes: how many bytes of a body the command sent
-   * @response_bytes: how many bytes of a body it was sent
+   * @response_bytes: how many bytes of the answer's body were passed on; a command that breaks off has read fewer
    * @time_us: how long that took, in microseconds
    *
    * A request of a command was passed on to an origin, and its answer is complete, or was aborted.

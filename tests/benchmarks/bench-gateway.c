@@ -80,7 +80,7 @@ door_driver_set_gateway (SandboxDriver  *driver,
   if (door == NULL)
     return FALSE;
 
-  SANDBOX_GATEWAY_GET_IFACE (gateway)->add_door (gateway, door);
+  sandbox_gateway_add_door (gateway, door);
   sandbox_request_return_done (request);
 
   return TRUE;

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What a host in Python hears of the network of its commands, over bubblewrap and the gateway."""
 
+import http.client
 import http.server
 import pathlib
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -13,7 +15,7 @@ import unittest
 
 import gi
 gi.require_version('Sandbox', '1.0')
-from gi.repository import Gio, GLib, Sandbox
+from gi.repository import Gio, GLib, GObject, Sandbox
 
 import tap
 
@@ -53,6 +55,52 @@ class Upstream(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
+
+
+class DoorDriver(GObject.Object, Sandbox.Driver):
+    """A driver that has nothing but doors, at a Unix socket of the test."""
+
+    def __init__(self):
+        super().__init__()
+        self.gateway = self.door = None
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = self.directory.name + '/door'
+
+    def do_set_network_policy(self, policy, request):
+        request.return_done()
+        return True
+
+    def do_set_gateway(self, gateway, request):
+        self.gateway = gateway
+        self.door = Gio.Socket.new(Gio.SocketFamily.UNIX, Gio.SocketType.STREAM, Gio.SocketProtocol.DEFAULT)
+        self.door.bind(Gio.UnixSocketAddress.new(self.path), False)
+        self.door.listen()
+        gateway.add_door(self.door)
+        request.return_done()
+        return True
+
+    def do_close(self, request):
+        request.return_done()
+        return True
+
+
+class DoorBackend(Sandbox.Backend):
+    drivers = []
+
+    def do_create_driver(self, options, workspace, request):
+        self.drivers.append(DoorDriver())
+        request.return_object(self.drivers[-1])
+        return True
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__('gateway')
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
 
 
 class Network(unittest.TestCase):
@@ -136,6 +184,27 @@ class Network(unittest.TestCase):
         self.assertEqual(session.run_finish(answers[0]).dup_stdout_text().strip(), 'the secret')
         self.assertEqual([one[0] for one in self.told], ['request'])
         self.assertEqual(self.threads, {threading.get_ident()})
+        self.assertTrue(handle.stop(None))
+
+    def test_driver(self):
+        """A driver in Python gives the gateway a door, and takes it away."""
+        registry = Sandbox.Registry.new()
+        registry.add_type('doors', 10, DoorBackend)
+        backend = registry.create_backend('doors', None)
+        handle = backend.create(Sandbox.CreateOptions(network=self.new_policy()), None)
+        driver = DoorBackend.drivers[-1]
+        connection = UnixConnection(driver.path)
+        connection.request('GET', '/', headers={'Host': self.origin.removeprefix('http://')})
+        self.assertEqual(connection.getresponse().read(), b'the secret')
+
+        driver.gateway.remove_door(driver.door)
+        with self.assertRaises((http.client.HTTPException, OSError)):
+            connection.request('GET', '/', headers={'Host': self.origin.removeprefix('http://')})
+            connection.getresponse()
+        # One that may have come in before
+        with self.assertRaises(OSError):
+            while True:
+                UnixConnection(driver.path).connect()
         self.assertTrue(handle.stop(None))
 
     def test_resumed(self):
