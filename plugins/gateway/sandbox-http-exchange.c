@@ -214,7 +214,7 @@ sandbox_http_exchange_restarted_cb (SoupMessage *message,
 {
   SandboxHttpExchange *self = user_data;
 
-  if (!sandbox_http_ticket_try (&self->ticket, self->origin))
+  if (!sandbox_http_ticket_try (&self->ticket, sandbox_http_exchange_get_origin (self)))
     sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "closed its connection, while too many others come about");
 }
 
@@ -266,7 +266,8 @@ sandbox_http_exchange_got_head_cb (SoupMessage *message,
   if (status < 200)
     return;
 
-  if (status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED))
+  /* libsoup would ask again after a 421. */
+  if (status > 599 || (status >= 300 && status < 400 && status != SOUP_STATUS_NOT_MODIFIED) || status == SOUP_STATUS_MISDIRECTED_REQUEST)
     sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with a status that is not passed on");
   if (encoding != NULL && encoding[0] != '\0' && g_ascii_strcasecmp (encoding, "identity") != 0)
     sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with an encoded body, which it was not asked for");
@@ -437,7 +438,7 @@ sandbox_http_exchange_send (SandboxHttpExchange    *self,
 {
   self->func = func;
   self->data = data;
-  sandbox_http_ticket_take (&self->ticket, self->origin, sandbox_http_exchange_begin, self);
+  sandbox_http_ticket_take (&self->ticket, sandbox_http_exchange_get_origin (self), sandbox_http_exchange_begin, self);
 }
 
 void

@@ -3,12 +3,14 @@
 #include "sandbox-http-ticket.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #define MAX_TICKETS 32
-#define MAX_TICKETS_PER_ORIGIN 4
+/* Fewer than the threads that GIO begins with, so that one origin that is silent is not felt elsewhere */
+#define MAX_TICKETS_PER_ORIGIN 8
 
 /* Two sockets, the wakeup of a context, and that of who may cancel it */
 #define DESCRIPTORS_PER_TICKET 4
@@ -38,14 +40,14 @@ get_tickets (void)
 }
 
 static gboolean
-sandbox_http_ticket_has_room (gconstpointer origin)
+sandbox_http_ticket_has_room (const char *origin)
 {
   Tickets *tickets = get_tickets ();
   guint    n_same = 0;
 
   for (const GList *link = tickets->active.head; link != NULL; link = link->next)
     {
-      if (((const SandboxHttpTicket *) link->data)->origin == origin)
+      if (strcmp (((const SandboxHttpTicket *) link->data)->origin, origin) == 0)
         n_same++;
     }
 
@@ -60,7 +62,7 @@ sandbox_http_ticket_is_waiting (SandboxHttpTicket *self)
 
 gboolean
 sandbox_http_ticket_try (SandboxHttpTicket *self,
-                         gconstpointer      origin)
+                         const char        *origin)
 {
   g_assert (self->origin == NULL);
   if (!sandbox_http_ticket_has_room (origin))
@@ -74,7 +76,7 @@ sandbox_http_ticket_try (SandboxHttpTicket *self,
 
 void
 sandbox_http_ticket_take (SandboxHttpTicket *self,
-                          gconstpointer      origin,
+                          const char        *origin,
                           void (*func) (gpointer data),
                           gpointer data)
 {

@@ -6,26 +6,26 @@
 G_BEGIN_DECLS
 
 /* Leave to make a connection to an origin. A host name that nobody answers for, or a handshake that is never answered, holds a thread
- * of GIO's and a handful of descriptors; so few connections come about at a time, and of one origin still fewer. In the thread
- * of the gateways. */
+ * of GIO's and a handful of descriptors; so few connections come about at a time in this process, and to one origin still fewer, whoever
+ * asks it. In the thread of the gateways. */
 typedef struct
 {
   /*< private >*/
-  GList         link; /* among those that wait, or those that have it */
-  gconstpointer origin;
+  GList       link;             /* among those that wait, or those that have it */
+  const char *origin;           /* its name, not owned */
   void (*func) (gpointer data); /* NULL once called */
   gpointer data;
 } SandboxHttpTicket;
 
 /* Calls @func as soon as there is room, which may be at once. */
 void sandbox_http_ticket_take (SandboxHttpTicket *self,
-                               gconstpointer      origin,
+                               const char        *origin,
                                void (*func) (gpointer data),
                                gpointer data);
 
 /* The same at once or not at all. */
 gboolean sandbox_http_ticket_try (SandboxHttpTicket *self,
-                                  gconstpointer      origin);
+                                  const char        *origin);
 
 /* Whether this is waiting, so that @func is still to be called. */
 gboolean sandbox_http_ticket_is_waiting (SandboxHttpTicket *self);

@@ -305,6 +305,8 @@ test_statuses (TestGateway  *self,
     { "GET", "HTTP/1.1 99 Odd\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 502, NULL },
     { "GET", "HTTP/1.1 0200 Odd\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 502, NULL },
     { "GET", "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 404, "\r\n\r\nhello" },
+    { "GET", "HTTP/1.1 421 Misdirected\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 502, NULL },
+    { "GET", "HTTP/1.1 421 Misdirected\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", TEST_UPSTREAM_ANSWER, 502, NULL },
     { "GET", "HTTP/1.1 500 Broken\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 500, "\r\n\r\nhello" },
     { "GET", "HTTP/1.1 401 Who\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 401, "\r\n\r\nhello" },
     { "GET", "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 5\r\n\r\nhello", TEST_UPSTREAM_CLOSE, 407, "\r\n\r\nhello" },
@@ -855,7 +857,7 @@ test_unanswered_handshakes (TestGateway  *self,
   {
     N_ORIGINS = 3,
     N_REQUESTS = 40,
-    N_AT_ONCE = 4, /* of one origin */
+    N_AT_ONCE = 8, /* to one origin */
   };
   TestUpstream *silent[N_ORIGINS];
   g_autoptr (SandboxNetworkPolicy) policy = test_policy_new ();
