@@ -23,8 +23,9 @@ static const char *const passing_headers[] = {
 
 #define MAX_LENGTH_DIGITS 18
 
-/* From the name of an origin to the end of its handshake */
-#define CONNECT_MS 10000
+/* From the name of an origin to the end of its handshake, at most; and how often it is looked whether others wait for that */
+#define CONNECT_LOOKS 10
+#define CONNECT_LOOK_MS 1000
 
 struct _SandboxHttpExchange
 {
@@ -35,8 +36,9 @@ struct _SandboxHttpExchange
   SoupMessage       *message;
   GCancellable      *cancellable;
   guint              n_informed;
-  SandboxHttpTicket  ticket;     /* from the wish to ask until the origin hears the request */
-  GSource           *deadline;   /* of a connection that comes about; NULL otherwise */
+  SandboxHttpTicket  ticket;   /* from the wish to ask until the origin hears the request */
+  GSource           *deadline; /* of a connection that comes about; NULL otherwise */
+  guint              n_looks;
   GInputStream      *body;       /* of the answer; NULL before it, and after its end */
   gboolean           has_chunks; /* which are read here */
   SandboxHttpBody    chunks;
@@ -97,13 +99,24 @@ sandbox_http_exchange_stop_deadline (SandboxHttpExchange *self)
   g_clear_pointer (&self->deadline, g_source_unref);
 }
 
+/* No connection comes about any more: there is one, new or not, or there will be none. */
+static void
+sandbox_http_exchange_settle (SandboxHttpExchange *self)
+{
+  sandbox_http_exchange_stop_deadline (self);
+  sandbox_http_ticket_give_back (&self->ticket);
+}
+
 static gboolean
 sandbox_http_exchange_deadline_cb (gpointer user_data)
 {
   SandboxHttpExchange *self = user_data;
 
-  sandbox_http_exchange_stop_deadline (self);
+  if (++self->n_looks < CONNECT_LOOKS && !sandbox_http_ticket_is_in_the_way (&self->ticket))
+    return G_SOURCE_CONTINUE;
+
   sandbox_http_exchange_refuse (self, G_IO_ERROR, G_IO_ERROR_TIMED_OUT, "took too long for a connection");
+  sandbox_http_exchange_settle (self);
 
   return G_SOURCE_REMOVE;
 }
@@ -112,7 +125,8 @@ static void
 sandbox_http_exchange_start_deadline (SandboxHttpExchange *self)
 {
   sandbox_http_exchange_stop_deadline (self);
-  self->deadline = g_timeout_source_new (CONNECT_MS);
+  self->n_looks = 0;
+  self->deadline = g_timeout_source_new (CONNECT_LOOK_MS);
   g_source_set_callback (self->deadline, sandbox_http_exchange_deadline_cb, self, NULL);
   g_source_attach (self->deadline, g_main_context_get_thread_default ());
 }
@@ -190,14 +204,6 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
 
   if (event == G_SOCKET_CLIENT_TLS_HANDSHAKED && G_IS_TLS_CONNECTION (connection))
     sandbox_http_exchange_check_tls (self, G_TLS_CONNECTION (connection));
-}
-
-/* No connection comes about any more: there is one, new or not, or there will be none. */
-static void
-sandbox_http_exchange_settle (SandboxHttpExchange *self)
-{
-  sandbox_http_exchange_stop_deadline (self);
-  sandbox_http_ticket_give_back (&self->ticket);
 }
 
 static void

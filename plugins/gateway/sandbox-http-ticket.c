@@ -8,9 +8,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Of this process, and to one origin */
 #define MAX_TICKETS 32
-/* Fewer than the threads that GIO begins with, so that one origin that is silent is not felt elsewhere */
 #define MAX_TICKETS_PER_ORIGIN 8
+
+/* GIO begins with ten threads, and has more only slowly. With more tickets than these, who takes long is in the way, but for so many
+ * of each origin. */
+#define FEW_TICKETS 8
+#define FEW_TICKETS_PER_ORIGIN 2
 
 /* Two sockets, the wakeup of a context, and that of who may cancel it */
 #define DESCRIPTORS_PER_TICKET 4
@@ -39,19 +44,18 @@ get_tickets (void)
   return tickets;
 }
 
-static gboolean
-sandbox_http_ticket_has_room (const char *origin)
+static guint
+count_tickets (const char *origin)
 {
-  Tickets *tickets = get_tickets ();
-  guint    n_same = 0;
+  guint count = 0;
 
-  for (const GList *link = tickets->active.head; link != NULL; link = link->next)
+  for (const GList *link = get_tickets ()->active.head; link != NULL; link = link->next)
     {
       if (strcmp (((const SandboxHttpTicket *) link->data)->origin, origin) == 0)
-        n_same++;
+        count++;
     }
 
-  return tickets->active.length < MAX_TICKETS && n_same < MAX_TICKETS_PER_ORIGIN;
+  return count;
 }
 
 gboolean
@@ -65,7 +69,7 @@ sandbox_http_ticket_try (SandboxHttpTicket *self,
                          const char        *origin)
 {
   g_assert (self->origin == NULL);
-  if (!sandbox_http_ticket_has_room (origin))
+  if (get_tickets ()->active.length >= MAX_TICKETS || count_tickets (origin) >= MAX_TICKETS_PER_ORIGIN)
     return FALSE;
 
   *self = (SandboxHttpTicket){ .link.data = self, .origin = origin };
@@ -90,10 +94,36 @@ sandbox_http_ticket_take (SandboxHttpTicket *self,
   g_queue_push_tail_link (&get_tickets ()->waiting, &self->link);
 }
 
+/* The one that waits to which there are the fewest connections; of several the first. NULL: nobody may have one now. */
+static SandboxHttpTicket *
+sandbox_http_ticket_choose (void)
+{
+  Tickets           *tickets = get_tickets ();
+  SandboxHttpTicket *chosen = NULL;
+  guint              fewest = MAX_TICKETS_PER_ORIGIN;
+
+  if (tickets->active.length >= MAX_TICKETS)
+    return NULL;
+
+  for (const GList *link = tickets->waiting.head; link != NULL && fewest > 0; link = link->next)
+    {
+      SandboxHttpTicket *ticket = link->data;
+      const guint        count = count_tickets (ticket->origin);
+
+      if (count >= fewest)
+        continue;
+      chosen = ticket;
+      fewest = count;
+    }
+
+  return chosen;
+}
+
 void
 sandbox_http_ticket_give_back (SandboxHttpTicket *self)
 {
-  Tickets *tickets = get_tickets ();
+  Tickets           *tickets = get_tickets ();
+  SandboxHttpTicket *next = NULL;
   void (*func) (gpointer data) = NULL;
 
   if (self->origin == NULL)
@@ -102,20 +132,21 @@ sandbox_http_ticket_give_back (SandboxHttpTicket *self)
   g_queue_unlink (self->func != NULL ? &tickets->waiting : &tickets->active, &self->link);
   *self = (SandboxHttpTicket){ 0 };
 
-  /* Room for one is room for the first of those whose origin has some. */
-  for (GList *link = tickets->waiting.head; link != NULL; link = link->next)
-    {
-      SandboxHttpTicket *next = link->data;
+  next = sandbox_http_ticket_choose ();
+  if (next == NULL)
+    return;
 
-      if (!sandbox_http_ticket_has_room (next->origin))
-        continue;
-      g_queue_unlink (&tickets->waiting, link);
-      g_queue_push_tail_link (&tickets->active, link);
-      func = next->func;
-      next->func = NULL;
-      func (next->data);
-      return;
-    }
+  g_queue_unlink (&tickets->waiting, &next->link);
+  g_queue_push_tail_link (&tickets->active, &next->link);
+  func = next->func;
+  next->func = NULL;
+  func (next->data);
+}
+
+gboolean
+sandbox_http_ticket_is_in_the_way (SandboxHttpTicket *self)
+{
+  return get_tickets ()->active.length > FEW_TICKETS && count_tickets (self->origin) > FEW_TICKETS_PER_ORIGIN;
 }
 
 gboolean

@@ -33,6 +33,9 @@ gboolean sandbox_http_ticket_is_waiting (SandboxHttpTicket *self);
 /* Who waits does so no more, and who has it lets others have it. It may be neither. */
 void sandbox_http_ticket_give_back (SandboxHttpTicket *self);
 
+/* Whether it should be given back by who has had it for long, so that others get on. */
+gboolean sandbox_http_ticket_is_in_the_way (SandboxHttpTicket *self);
+
 /* Whether this process has the descriptors that all who have a ticket may need: GLib ends a process that has none for what it
  * does inside. */
 gboolean sandbox_http_ticket_has_descriptors (void);

@@ -48,7 +48,8 @@ typedef struct
   GPtrArray         *connections; /* TestConnection */
   GBytes            *answer;
   TestUpstreamManner manner;
-  guint              delay_ms; /* before the first byte of each answer */
+  guint              delay_ms;  /* before the first byte of each answer */
+  guint              most_open; /* at a time */
   guint16            port;
 } TestUpstream;
 
@@ -263,6 +264,17 @@ test_connection_free (TestConnection *self)
   g_free (self);
 }
 
+static inline guint
+test_upstream_count_open_locked (TestUpstream *self)
+{
+  guint count = 0;
+
+  for (guint i = 0; i < self->connections->len; i++)
+    count += ((TestConnection *) g_ptr_array_index (self->connections, i))->closed ? 0 : 1;
+
+  return count;
+}
+
 static inline gpointer
 test_upstream_thread (gpointer data)
 {
@@ -282,6 +294,7 @@ test_upstream_thread (gpointer data)
       call->connection->bytes = g_string_new (NULL);
       g_mutex_lock (&self->lock);
       g_ptr_array_add (self->connections, call->connection);
+      self->most_open = MAX (self->most_open, test_upstream_count_open_locked (self));
       g_ptr_array_add (self->threads, g_thread_new ("upstream", test_upstream_call_thread, call));
       g_mutex_unlock (&self->lock);
     }
@@ -412,14 +425,9 @@ test_upstream_count (TestUpstream *self)
 static inline guint
 test_upstream_count_open (TestUpstream *self)
 {
-  guint count = 0;
+  g_autoptr (GMutexLocker) locker = g_mutex_locker_new (&self->lock);
 
-  g_mutex_lock (&self->lock);
-  for (guint i = 0; i < self->connections->len; i++)
-    count += ((TestConnection *) g_ptr_array_index (self->connections, i))->closed ? 0 : 1;
-  g_mutex_unlock (&self->lock);
-
-  return count;
+  return test_upstream_count_open_locked (self);
 }
 
 /* The requests that came in complete */
