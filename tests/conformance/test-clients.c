@@ -330,17 +330,6 @@ test_npm (Clients      *self,
                  "42\n");
 }
 
-#if TEST_IS_SANITIZED
-/* Where leaks are looked for at the end: it crashes in a program that has had TLS by GnuTLS. Other errors of memory are found. */
-int __lsan_is_turned_off (void);
-
-int
-__lsan_is_turned_off (void)
-{
-  return 1;
-}
-#endif
-
 int
 main (int    argc,
       char **argv)
