@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -29,16 +31,21 @@
 /* Of those above only fchmodat2 is for the strict filter. */
 #define NR_NEWEST_STRICT 450
 
+/* Of the numbers of x32, a second set of calls on x86-64 */
+#define X32_BIT 0x40000000u
+
 #define N_UNASSIGNED 2
+
+G_STATIC_ASSERT (sizeof (struct sock_filter) == SANDBOX_AGENT_INSTRUCTION_SIZE);
 
 typedef struct
 {
   uint32_t     token;
-  unsigned int unassigned[N_UNASSIGNED][2]; /* first and last number of what no call has, or gets by accident */
+  unsigned int unassigned[N_UNASSIGNED][2]; /* first and last number of what no call has, or gets by accident; 0: no more */
 } SandboxAgentFilterArchitecture;
 
 static const SandboxAgentFilterArchitecture architectures[] = {
-  { SCMP_ARCH_X86_64, { { 335, 423 }, { 335, 423 } } },
+  { SCMP_ARCH_X86_64, { { 335, 423 } } },
   { SCMP_ARCH_AARCH64, { { 244, 259 }, { 295, 423 } } },
 };
 
@@ -212,6 +219,38 @@ sandbox_agent_filter_add_equal (SandboxAgentFilterBuilder *self,
   return sandbox_agent_filter_add_masked (self, error, name, argument, 0xffffffffu, value);
 }
 
+/* The same for all values from @first to @last: of each block whose size is a power of two and which begins at a multiple of that, the bits
+ * that all have are compared. A rule for each value would make a program several times as long, and the kernel takes its time for
+ * that with every command. @other, if not NULL, holds as well. */
+static int
+sandbox_agent_filter_add_range (SandboxAgentFilterBuilder *self,
+                                int                        error,
+                                const char                *name,
+                                unsigned int               argument,
+                                uint64_t                   first,
+                                uint64_t                   last,
+                                const struct scmp_arg_cmp *other)
+{
+  int result = 0;
+
+  while (result == 0 && first <= last)
+    {
+      uint64_t            size = 1;
+      struct scmp_arg_cmp comparisons[2];
+      unsigned int        n_comparisons = 0;
+
+      while (first % (size * 2) == 0 && first + size * 2 - 1 <= last)
+        size *= 2;
+      if (other != NULL)
+        comparisons[n_comparisons++] = *other;
+      comparisons[n_comparisons++] = SCMP_CMP (argument, SCMP_CMP_MASKED_EQ, 0xffffffffu & ~(size - 1), first);
+      result = sandbox_agent_filter_add_array (self, error, name, n_comparisons, comparisons);
+      first += size;
+    }
+
+  return result;
+}
+
 /* Of the personalities only the usual one: the others turn off address randomisation and more. */
 static int
 sandbox_agent_filter_add_personality (SandboxAgentFilterBuilder *self)
@@ -300,32 +339,31 @@ sandbox_agent_filter_add_strict (SandboxAgentFilterBuilder *self)
 }
 
 /* Sockets of other kinds reach drivers, the hypervisor or the host's network set-up. Families are
- * compared as the kernel does, by 32 bits. */
+ * compared as the kernel does, by 32 bits; it has none from 64 on. */
 static int
 sandbox_agent_filter_add_sockets (SandboxAgentFilterBuilder *self)
 {
-  int result = 0;
+  const struct
+  {
+    const char *name;
+    uint64_t    first, last;
+  } families[] = {
+    /* all but AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK */
+    { "socket", AF_INET + 1, AF_INET6 - 1 },
+    { "socket", AF_INET6 + 1, AF_NETLINK - 1 },
+    { "socket", AF_NETLINK + 1, 63 },
+    /* Pairs are for processes that know each other: all but AF_UNIX. */
+    { "socketpair", AF_UNSPEC, AF_UNIX - 1 },
+    { "socketpair", AF_UNIX + 1, 63 },
+  };
+  const struct scmp_arg_cmp netlink = SCMP_CMP (0, SCMP_CMP_MASKED_EQ, 0xffffffffu, AF_NETLINK);
+  int                       result = 0;
 
-  for (uint64_t family = 0; result == 0 && family < 64; family++)
-    {
-      if (family == AF_UNSPEC || family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK)
-        continue;
-      result = sandbox_agent_filter_add_equal (self, EAFNOSUPPORT, "socket", 0, family);
-    }
-  /* Pairs are for processes that know each other: of one kind. */
-  for (uint64_t family = 0; result == 0 && family < 64; family++)
-    if (family != AF_UNIX)
-      result = sandbox_agent_filter_add_equal (self, EAFNOSUPPORT, "socketpair", 0, family);
-  /* Of netlink only what getifaddrs () needs. */
-  for (uint64_t protocol = 1; result == 0 && protocol < 32; protocol++)
-    {
-      const struct scmp_arg_cmp comparisons[] = {
-        SCMP_CMP (0, SCMP_CMP_MASKED_EQ, 0xffffffffu, AF_NETLINK),
-        SCMP_CMP (2, SCMP_CMP_MASKED_EQ, 0xffffffffu, protocol),
-      };
-
-      result = sandbox_agent_filter_add_array (self, EAFNOSUPPORT, "socket", 2, comparisons);
-    }
+  for (guint i = 0; result == 0 && i < G_N_ELEMENTS (families); i++)
+    result = sandbox_agent_filter_add_range (self, EAFNOSUPPORT, families[i].name, 0, families[i].first, families[i].last, NULL);
+  /* Of netlink only what getifaddrs () needs, which is the first of 32. */
+  if (result == 0)
+    result = sandbox_agent_filter_add_range (self, EAFNOSUPPORT, "socket", 2, NETLINK_ROUTE + 1, 31, &netlink);
 
   return result;
 }
@@ -409,7 +447,7 @@ sandbox_agent_filter_append_numbers (SandboxAgentFilterBuilder *self,
   };
 
   sandbox_agent_filter_append (program, begin, G_N_ELEMENTS (begin));
-  for (guint i = 0; i < N_UNASSIGNED; i++)
+  for (guint i = 0; i < N_UNASSIGNED && self->architecture->unassigned[i][0] > 0; i++)
     {
       const struct sock_filter unassigned[] = {
         BPF_JUMP (BPF_JMP | BPF_JGE | BPF_K, self->architecture->unassigned[i][0], 0, 2),
@@ -425,25 +463,63 @@ sandbox_agent_filter_append_numbers (SandboxAgentFilterBuilder *self,
     sandbox_agent_filter_append (program, strict, G_N_ELEMENTS (strict));
 }
 
+static gboolean
+sandbox_agent_filter_is (const struct sock_filter *instruction,
+                         unsigned int              code,
+                         uint32_t                  operand)
+{
+  return instruction->code == code && instruction->k == operand;
+}
+
+/* How many instructions libseccomp begins with that look at the architecture, and at the numbers of x32, and load the number: all of that
+ * has been done. Without them each call number takes a third less, and the kernel goes through a filter for all of them when it is put
+ * on. */
+static gsize
+sandbox_agent_filter_count_head (const struct sock_filter *rules,
+                                 gsize                     n_rules,
+                                 uint32_t                  token)
+{
+  const uint32_t number = offsetof (struct seccomp_data, nr);
+  gsize          end = 3;
+
+  if (n_rules < 4 || !sandbox_agent_filter_is (&rules[0], BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, arch)) ||
+      !sandbox_agent_filter_is (&rules[1], BPF_JMP | BPF_JEQ | BPF_K, token) || rules[1].jt != 0 ||
+      !sandbox_agent_filter_is (&rules[2], BPF_LD | BPF_W | BPF_ABS, number))
+    return 0;
+
+  if (!sandbox_agent_filter_is (&rules[3], BPF_JMP | BPF_JGE | BPF_K, X32_BIT))
+    return end;
+
+  /* where those go that are not of x32 */
+  end += 1 + rules[3].jf;
+
+  return end < n_rules && sandbox_agent_filter_is (&rules[end], BPF_LD | BPF_W | BPF_ABS, number) ? end + 1 : 0;
+}
+
 static GBytes *
 sandbox_agent_filter_finish (SandboxAgentFilterBuilder *self,
                              GError                   **error)
 {
   g_auto (SandboxFd) fd = memfd_create ("sandbox-filter", MFD_CLOEXEC);
   g_autoptr (GByteArray) program = g_byte_array_new ();
-  struct stat info;
-  int         result = fd < 0 ? -errno : seccomp_export_bpf (self->rules, fd);
+  g_autofree struct sock_filter *rules = NULL;
+  struct stat                    info;
+  int                            result = fd < 0 ? -errno : seccomp_export_bpf (self->rules, fd);
 
   sandbox_agent_filter_append_numbers (self, program);
   if (result == 0 && fstat (fd, &info) == 0)
     {
-      const guint begin = program->len;
+      const gsize n_rules = (gsize) info.st_size / sizeof rules[0];
+      gsize       n_head = 0;
 
-      g_byte_array_set_size (program, begin + (guint) info.st_size);
-      if (pread (fd, program->data + begin, (gsize) info.st_size, 0) == info.st_size && info.st_size > 0 &&
-          program->len % SANDBOX_AGENT_INSTRUCTION_SIZE == 0 &&
-          program->len / SANDBOX_AGENT_INSTRUCTION_SIZE <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
-        return g_byte_array_free_to_bytes (g_steal_pointer (&program));
+      rules = g_malloc ((gsize) info.st_size);
+      if (info.st_size > 0 && (gsize) info.st_size % sizeof rules[0] == 0 && pread (fd, rules, (gsize) info.st_size, 0) == info.st_size)
+        {
+          n_head = sandbox_agent_filter_count_head (rules, n_rules, self->architecture->token);
+          sandbox_agent_filter_append (program, rules + n_head, n_rules - n_head);
+          if (program->len / SANDBOX_AGENT_INSTRUCTION_SIZE <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
+            return g_byte_array_free_to_bytes (g_steal_pointer (&program));
+        }
     }
 
   g_set_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE,
