@@ -386,7 +386,7 @@ sandbox_http_connection_say (SandboxHttpConnection *self,
     sandbox_http_connection_drain (self);
 }
 
-/* The guest has asked for what it may not have. */
+/* The guest has asked for what it may not have. An answer that has begun is not mixed with another one. */
 static void
 sandbox_http_connection_deny (SandboxHttpConnection *self,
                               const char            *host,
@@ -395,7 +395,10 @@ sandbox_http_connection_deny (SandboxHttpConnection *self,
                               const char            *reason)
 {
   sandbox_http_service_emit_denied (self->service, host, reason);
-  sandbox_http_connection_say (self, status, text);
+  if (self->state == STATE_ANSWER && self->answer_begun)
+    sandbox_http_connection_close (self);
+  else
+    sandbox_http_connection_say (self, status, text);
 }
 
 /* The origin has not answered well, and the guest is not told why. */
@@ -574,6 +577,8 @@ sandbox_http_connection_pump (SandboxHttpConnection *self)
         {
           GSource *source = sandbox_http_exchange_create_source (self->exchange);
 
+          /* There may be one already: what is not said to the guest yet has a source of its own, which comes here, too. */
+          clear_source (&self->upstream);
           self->upstream = sandbox_http_connection_attach (self, source, G_SOURCE_FUNC (sandbox_http_connection_upstream_cb));
           return;
         }

@@ -33,6 +33,7 @@ struct _SandboxHttpExchange
   SandboxHttpRules  *rules; /* keeps @origin */
   SandboxHttpOrigin *origin;
   SoupSession       *session;
+  gboolean           is_warm; /* its connection is open, and stays so */
   SoupMessage       *message;
   GCancellable      *cancellable;
   guint              n_informed;
@@ -72,7 +73,7 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_clear_error (&self->refusal);
   g_signal_handlers_disconnect_by_data (self->message, self);
   g_clear_object (&self->message);
-  sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session));
+  sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session), self->is_warm);
   g_clear_object (&self->cancellable);
   g_clear_pointer (&self->rules, sandbox_http_rules_unref);
   self->released (self->released_data);
@@ -187,7 +188,10 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
   if (event == G_SOCKET_CLIENT_RESOLVING)
     {
       sandbox_http_exchange_start_deadline (self);
-      if (!sandbox_http_ticket_has_descriptors ())
+      /* Who was to have an open one has none, as that was closed meanwhile. */
+      if (!sandbox_http_ticket_is_held (&self->ticket) && !sandbox_http_ticket_try (&self->ticket, sandbox_http_exchange_get_origin (self)))
+        sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "has closed its connection, while too many others come about");
+      else if (!sandbox_http_ticket_has_descriptors ())
         sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "is not asked, as this process has no descriptors left for a connection");
     }
 
@@ -211,17 +215,6 @@ sandbox_http_exchange_starting_cb (SoupMessage *message,
                                    gpointer     user_data)
 {
   sandbox_http_exchange_settle (user_data);
-}
-
-/* The connection had been closed meanwhile, and libsoup makes a new one. */
-static void
-sandbox_http_exchange_restarted_cb (SoupMessage *message,
-                                    gpointer     user_data)
-{
-  SandboxHttpExchange *self = user_data;
-
-  if (!sandbox_http_ticket_try (&self->ticket, sandbox_http_exchange_get_origin (self)))
-    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "closed its connection, while too many others come about");
 }
 
 static void
@@ -265,6 +258,7 @@ sandbox_http_exchange_got_head_cb (SoupMessage *message,
   const guint          status = soup_message_get_status (message);
   SoupMessageHeaders  *headers = soup_message_get_response_headers (message);
   const char          *encoding = soup_message_headers_get_list (headers, "Content-Encoding");
+  const char          *transfer = soup_message_headers_get_list (headers, "Transfer-Encoding");
   const char          *length = soup_message_headers_get_list (headers, "Content-Length");
   const gboolean       has_body = soup_message_get_method (message) != SOUP_METHOD_HEAD && status != SOUP_STATUS_NO_CONTENT && status != SOUP_STATUS_NOT_MODIFIED;
 
@@ -277,6 +271,9 @@ sandbox_http_exchange_got_head_cb (SoupMessage *message,
     sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with a status that is not passed on");
   if (encoding != NULL && encoding[0] != '\0' && g_ascii_strcasecmp (encoding, "identity") != 0)
     sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with an encoded body, which it was not asked for");
+  /* libsoup takes a length in its place when it does not know it. */
+  if (transfer != NULL && g_ascii_strcasecmp (transfer, "chunked") != 0)
+    sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "answered with a transfer encoding that cannot be read here");
   if (length != NULL && !length_is_plain (length))
     {
       /* libsoup would say what it thinks of it on the host's standard error. */
@@ -308,13 +305,12 @@ sandbox_http_exchange_new (SandboxHttpRules      *rules,
   g_atomic_ref_count_init (&self->ref_count);
   self->rules = sandbox_http_rules_ref (rules);
   self->origin = origin;
-  self->session = sandbox_http_origin_take_session (origin);
+  self->session = sandbox_http_origin_take_session (origin, &self->is_warm);
   self->message = sandbox_http_origin_new_message (origin, sandbox_http_method_to_string (head->method), head->target);
   self->cancellable = g_cancellable_new ();
   self->released = released;
   self->released_data = data;
   g_signal_connect (self->message, "network-event", G_CALLBACK (sandbox_http_exchange_network_event_cb), self);
-  g_signal_connect (self->message, "restarted", G_CALLBACK (sandbox_http_exchange_restarted_cb), self);
   g_signal_connect (self->message, "starting", G_CALLBACK (sandbox_http_exchange_starting_cb), self);
   g_signal_connect (self->message, "wrote-body", G_CALLBACK (sandbox_http_exchange_wrote_body_cb), self);
   g_signal_connect (self->message, "notify::status-code", G_CALLBACK (sandbox_http_exchange_got_head_cb), self);
@@ -444,7 +440,11 @@ sandbox_http_exchange_send (SandboxHttpExchange    *self,
 {
   self->func = func;
   self->data = data;
-  sandbox_http_ticket_take (&self->ticket, sandbox_http_exchange_get_origin (self), sandbox_http_exchange_begin, self);
+  if (self->is_warm && !soup_message_query_flags (self->message, SOUP_MESSAGE_NEW_CONNECTION))
+    sandbox_http_exchange_begin (self);
+  else
+    sandbox_http_ticket_take (&self->ticket, sandbox_http_exchange_get_origin (self), sandbox_http_exchange_begin, self);
+  self->is_warm = FALSE;
 }
 
 void
@@ -552,6 +552,20 @@ sandbox_http_exchange_decode (SandboxHttpExchange *self,
 }
 
 static gssize
+sandbox_http_exchange_read_body (SandboxHttpExchange *self,
+                                 char                *buffer,
+                                 gsize                size,
+                                 GError             **error)
+{
+  gssize n_read = g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
+
+  if (n_read < 0)
+    g_prefix_error (error, "%s: ", sandbox_http_exchange_get_origin (self));
+
+  return n_read;
+}
+
+static gssize
 sandbox_http_exchange_read_chunks (SandboxHttpExchange *self,
                                    char                *buffer,
                                    gsize                size,
@@ -561,7 +575,7 @@ sandbox_http_exchange_read_chunks (SandboxHttpExchange *self,
 
   while (n_read == 0 && !self->chunks_done)
     {
-      n_read = g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
+      n_read = sandbox_http_exchange_read_body (self, buffer, size, error);
       if (n_read < 0)
         return -1;
       if (n_read == 0)
@@ -584,7 +598,7 @@ sandbox_http_exchange_read (SandboxHttpExchange *self,
   if (self->has_chunks)
     return sandbox_http_exchange_read_chunks (self, buffer, size, error);
 
-  return g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), buffer, size, NULL, error);
+  return sandbox_http_exchange_read_body (self, buffer, size, error);
 }
 
 void
@@ -600,6 +614,7 @@ sandbox_http_exchange_finish (SandboxHttpExchange *self)
       return;
     }
 
+  self->is_warm = soup_message_is_keepalive (self->message);
   /* Only who reads the end itself leaves the connection as it may be used again. */
   g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), &none, sizeof none, NULL, NULL);
   sandbox_http_exchange_close_body (self, NULL);

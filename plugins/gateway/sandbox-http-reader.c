@@ -17,7 +17,7 @@
 #define MAX_LENGTH_DIGITS 18
 #define MAX_CHUNK_DIGITS 16
 
-/* Of an answer: of each chunk beside its bytes, and of all that follows the last one */
+/* Of an answer: so much stands beside the chunks at most, and as much again as there is in them. */
 #define MAX_SKIPPED_BYTES 4096
 
 /* What is known by name. Each stands once at most, but for Connection; the first nine are passed on. */
@@ -576,7 +576,7 @@ sandbox_http_body_skip (SandboxHttpBody     *self,
   if (byte == '\r')
     return next;
 
-  return ((guchar) byte < ' ' && byte != '\t') || ++self->n_skipped > MAX_SKIPPED_BYTES ? BODY_BROKEN : state;
+  return ((guchar) byte < ' ' && byte != '\t') || ++self->n_skipped > MAX_SKIPPED_BYTES + self->n_data ? BODY_BROKEN : state;
 }
 
 /* A byte of what stands between the bytes of the body. */
@@ -601,7 +601,7 @@ sandbox_http_body_next (SandboxHttpBody *self,
       return sandbox_http_body_skip (self, byte, BODY_CHUNK_EXTENSION, BODY_CHUNK_SIZE_LF);
 
     case BODY_CHUNK_SIZE_LF:
-      self->n_digits = self->n_skipped = 0;
+      self->n_digits = 0;
       if (byte != '\n' || self->left > G_MAXINT64)
         return BODY_BROKEN;
       return self->left > 0 ? BODY_CHUNK_DATA : BODY_LAST_CR;
@@ -662,6 +662,7 @@ sandbox_http_body_step (SandboxHttpBody *self,
           *n_data = MIN (self->left, size - at);
           *used = at + *n_data;
           self->left -= *n_data;
+          self->n_data += *n_data;
           if (self->left == 0)
             self->state = self->state == BODY_CHUNK_DATA ? BODY_CHUNK_DATA_CR : BODY_DONE;
 

@@ -86,7 +86,8 @@ typedef struct
   guint    state;
   gboolean is_answer;
   guint    n_digits;
-  guint    n_skipped;
+  guint64  n_skipped;
+  guint64  n_data;
   guint64  left;
 } SandboxHttpBody;
 

@@ -42,9 +42,12 @@ SoupMessage *sandbox_http_origin_new_message (SandboxHttpOrigin *self,
 void sandbox_http_origin_add_headers (SandboxHttpOrigin  *self,
                                       SoupMessageHeaders *headers);
 
-/* What one message is sent with, and then the next one, if the policy is still in force. */
-SoupSession *sandbox_http_origin_take_session (SandboxHttpOrigin *self);
+/* What one message is sent with, and then the next one, if the policy is still in force. It is warm when it has an open connection, as far
+ * as anybody knows. */
+SoupSession *sandbox_http_origin_take_session (SandboxHttpOrigin *self,
+                                               gboolean          *is_warm);
 void         sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
-                                                    SoupSession       *session_taken);
+                                                    SoupSession       *session_taken,
+                                                    gboolean           is_warm);
 
 G_END_DECLS

@@ -38,6 +38,7 @@ typedef struct
   SandboxHttpService *service; /* not owned: it owns this */
   GSocket            *socket;
   GSource            *source;
+  gboolean            was_told; /* that guests wait at it */
 } Door;
 
 /* ---- The thread ---- */
@@ -323,6 +324,16 @@ door_may_accept (Door *self)
   return may;
 }
 
+static void
+door_tell_waiting (Door *self)
+{
+  g_autoptr (GError) error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "Commands wait for the gateway, as this process has too few descriptors left");
+
+  if (!self->was_told)
+    sandbox_http_service_emit_failed (self->service, error);
+  self->was_told = TRUE;
+}
+
 static gboolean
 door_accept_cb (GSocket     *socket,
                 GIOCondition condition,
@@ -342,9 +353,11 @@ door_accept_cb (GSocket     *socket,
         break;
       if (accepted == NULL)
         {
+          door_tell_waiting (self);
           door_attach (self, g_timeout_source_new (RETRY_MS), door_retry_cb);
           return G_SOURCE_REMOVE;
         }
+      self->was_told = FALSE;
       sandbox_http_service_make_room (service);
       g_ptr_array_add (service->connections, sandbox_http_connection_new (service, self->socket, accepted));
     }

@@ -27,8 +27,9 @@ void sandbox_http_ticket_take (SandboxHttpTicket *self,
 gboolean sandbox_http_ticket_try (SandboxHttpTicket *self,
                                   const char        *origin);
 
-/* Whether this is waiting, so that @func is still to be called. */
+/* Whether this is waiting, so that @func is still to be called, or has it. */
 gboolean sandbox_http_ticket_is_waiting (SandboxHttpTicket *self);
+gboolean sandbox_http_ticket_is_held (SandboxHttpTicket *self);
 
 /* Who waits does so no more, and who has it lets others have it. It may be neither. */
 void sandbox_http_ticket_give_back (SandboxHttpTicket *self);

@@ -1117,6 +1117,55 @@ test_policies (TestGateway  *self,
 /* ---- Many at once, and for long ---- */
 
 static void
+test_full_guest (TestGateway  *self,
+                 gconstpointer unused)
+{
+  enum
+  {
+    /* Around what fits in between two sockets here, in answers */
+    N_FEWEST = 262,
+    N_CONNECTIONS = 32,
+    N_ROUNDS = 3, /* as it is a matter of moments */
+  };
+  g_autoptr (GString) get = test_gateway_expand (self, TEST_GET, strlen (TEST_GET));
+  g_autoptr (GString) script = g_string_new (NULL);
+  g_autoptr (SandboxNetworkPolicy) policy = test_policy_new ();
+  guint            status = 0;
+  g_autofree char *body = NULL;
+
+  g_test_summary ("A guest that does not read, is told to go on, and goes in the middle of an answer, ends nobody else");
+
+  test_policy_add (policy, "http", "allowed.test", self->upstream->port, NULL);
+  sandbox_network_policy_set_max_requests (policy, 2 * N_CONNECTIONS);
+  test_gateway_use (self, policy);
+  test_upstream_set (self->upstream, TEST_UPSTREAM_LATE, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+  for (guint i = 0; i < N_CONNECTIONS; i++)
+    {
+      g_autofree char *post = g_strdup_printf ("POST / HTTP/1.1\r\nHost: allowed.test:%u\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", self->upstream->port);
+      g_autoptr (GString) text = g_string_new (NULL);
+
+      for (guint j = 0; j < N_FEWEST + i; j++)
+        g_string_append (text, get->str);
+      g_string_append (text, post);
+      g_string_append_printf (script, "open %u\n", i);
+      test_script_send (script, i, text->str);
+    }
+  g_string_append (script, "sleep 1000\n");
+  /* It reads all, and goes while the last byte of the last answer is to come. */
+  for (guint i = 0; i < N_CONNECTIONS; i++)
+    g_string_append_printf (script, "count %u 20\nclose %u\n", i, i);
+  for (guint i = 0; i < N_ROUNDS; i++)
+    {
+      g_autoptr (GPtrArray) answers = test_gateway_run (self, TEST_UNIX_DOOR, script);
+
+      g_assert_cmpuint (answers->len, ==, N_CONNECTIONS);
+      test_wait (test_upstream_count_open (self->upstream) == 0);
+    }
+  body = test_gateway_get (self, TEST_UNIX_DOOR, "/", &status);
+  g_assert_cmpstr (body, ==, "abc");
+}
+
+static void
 test_slow_guests (TestGateway  *self,
                   gconstpointer unused)
 {
@@ -1553,6 +1602,7 @@ static const Test tests[] = {
   { "/gateway/134-vanishing", test_vanishing },
   { "/gateway/136-doors-of-others", test_doors_of_others },
   { "/gateway/137-own-credentials", test_own_credentials },
+  { "/gateway/full-guest", test_full_guest },
   { "/gateway/slow-guests", test_slow_guests },
   { "/gateway/transfers", test_transfers },
   { "/gateway/killed-host", test_killed_host },

@@ -28,6 +28,8 @@ typedef enum
   TEST_UPSTREAM_TELL,
   /* The answer comes before the request has been read. */
   TEST_UPSTREAM_HASTY,
+  /* To a POST, the last byte of the answer comes later than the rest. */
+  TEST_UPSTREAM_LATE,
 } TestUpstreamManner;
 
 typedef struct
@@ -52,6 +54,8 @@ typedef struct
   guint              most_open; /* at a time */
   guint16            port;
 } TestUpstream;
+
+#define TEST_UPSTREAM_LATE_US (700 * 1000)
 
 #define TEST_OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 #define TEST_OK TEST_OK_HEAD "Content-Length: 5\r\n\r\nhello"
@@ -164,7 +168,8 @@ test_upstream_reflect (TestUpstreamManner manner,
 static inline gboolean
 test_upstream_send (TestUpstreamCall *call,
                     GOutputStream    *output,
-                    GBytes           *answer)
+                    GBytes           *answer,
+                    gboolean          is_post)
 {
   TestUpstreamManner manner = call->upstream->manner;
   gsize              size = 0;
@@ -178,6 +183,12 @@ test_upstream_send (TestUpstreamCall *call,
       g_cancellable_make_pollfd (call->upstream->end, &poll_fd);
       g_poll (&poll_fd, 1, (int) call->upstream->delay_ms);
       g_cancellable_release_fd (call->upstream->end);
+    }
+  if (manner == TEST_UPSTREAM_LATE && is_post)
+    {
+      done = g_output_stream_write_all (output, bytes, size - 1, NULL, call->upstream->end, NULL);
+      g_usleep (TEST_UPSTREAM_LATE_US);
+      return done && g_output_stream_write_all (output, bytes + size - 1, 1, NULL, call->upstream->end, NULL);
     }
   if (manner != TEST_UPSTREAM_TRICKLE && manner != TEST_UPSTREAM_ENDLESS)
     return g_output_stream_write_all (output, bytes, size, NULL, call->upstream->end, NULL);
@@ -208,7 +219,7 @@ test_upstream_talk (TestUpstreamCall *call,
   gboolean       more = TRUE;
 
   if (call->upstream->manner == TEST_UPSTREAM_HASTY)
-    test_upstream_send (call, output, call->upstream->answer);
+    test_upstream_send (call, output, call->upstream->answer, FALSE);
   while (more)
     {
       g_autofree char *request = NULL;
@@ -222,7 +233,7 @@ test_upstream_talk (TestUpstreamCall *call,
       else
         answer = g_bytes_ref (call->upstream->answer);
       g_mutex_unlock (&call->upstream->lock);
-      more = test_upstream_send (call, output, answer) && call->upstream->manner != TEST_UPSTREAM_CLOSE;
+      more = test_upstream_send (call, output, answer, g_str_has_prefix (request, "POST")) && call->upstream->manner != TEST_UPSTREAM_CLOSE;
       while (more && call->upstream->manner == TEST_UPSTREAM_HOLD)
         more = test_upstream_read (call, input);
     }

@@ -528,7 +528,11 @@ test_answer_chunks (void)
   };
   g_autoptr (GString) extension = g_string_new ("5;");
   g_autoptr (GString) trailers = g_string_new ("0\r\n");
+  g_autoptr (GString) many = g_string_new (NULL);
+  g_autoptr (GString) fair = g_string_new (NULL);
   g_autofree char *long_extension = NULL;
+  g_autofree char *many_extensions = NULL;
+  g_autofree char *fair_extensions = NULL;
   g_autofree char *long_trailers = NULL;
 
   g_test_summary ("Of an answer, what stands beside the chunks is skipped as far as it is plain, and has an end");
@@ -549,6 +553,17 @@ test_answer_chunks (void)
     g_string_append (trailers, "X: y\r\n");
   long_trailers = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, trailers->str, trailers->len, TEST_HTTP_WHOLE);
   g_assert_cmpstr (long_trailers, ==, "!");
+
+  /* Much beside little, chunk after chunk, and no more beside the body than there is in it */
+  for (guint i = 0; i < 3; i++)
+    g_string_append_printf (many, "1;%*s\r\nx\r\n", 2000, "e");
+  many_extensions = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, many->str, many->len, TEST_HTTP_WHOLE);
+  g_assert_cmpstr (many_extensions, ==, "xx!");
+  for (guint i = 0; i < 1000; i++)
+    g_string_append (fair, "a;12345678\r\n0123456789\r\n");
+  g_string_append (fair, "0\r\n\r\n");
+  fair_extensions = test_http_read_body (SANDBOX_HTTP_BODY_CHUNKED_ANSWER, fair->str, fair->len, TEST_HTTP_WHOLE);
+  g_assert_cmpuint (strlen (fair_extensions), ==, 10001);
 }
 
 /* A request with @n headers beside Host, and then one more of a length that makes the whole @size bytes long. */
