@@ -814,7 +814,7 @@ test_concurrency (TestGateway  *self,
           g_string_append_printf (script, "open %u\n", j);
           test_script_send (script, j, request->str);
         }
-      g_string_append (script, "sleep 300\nopen 16\n");
+      g_string_append (script, "sleep 1000\nopen 16\n");
       test_script_send (script, 16, request->str);
       g_string_append (script, "answer 16 10000\n");
       for (guint j = 0; j < 16; j++)
