@@ -33,7 +33,7 @@ struct _SandboxHttpExchange
   SandboxHttpRules  *rules; /* keeps @origin */
   SandboxHttpOrigin *origin;
   SoupSession       *session;
-  gboolean           is_warm; /* its connection is open, and stays so */
+  gboolean           is_open; /* it has a connection */
   SoupMessage       *message;
   GCancellable      *cancellable;
   guint              n_informed;
@@ -73,7 +73,7 @@ sandbox_http_exchange_unref (SandboxHttpExchange *self)
   g_clear_error (&self->refusal);
   g_signal_handlers_disconnect_by_data (self->message, self);
   g_clear_object (&self->message);
-  sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session), self->is_warm);
+  sandbox_http_origin_give_back_session (self->origin, g_steal_pointer (&self->session));
   g_clear_object (&self->cancellable);
   g_clear_pointer (&self->rules, sandbox_http_rules_unref);
   self->released (self->released_data);
@@ -195,8 +195,14 @@ sandbox_http_exchange_network_event_cb (SoupMessage       *message,
         sandbox_http_exchange_refuse (self, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT, "is not asked, as this process has no descriptors left for a connection");
     }
 
-  if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection) && soup_message_query_flags (message, SOUP_MESSAGE_NEW_CONNECTION))
-    g_set_object (&self->unfinished, g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection)));
+  if (event == G_SOCKET_CLIENT_CONNECTED && G_IS_SOCKET_CONNECTION (connection))
+    {
+      GSocket *socket = g_socket_connection_get_socket (G_SOCKET_CONNECTION (connection));
+
+      sandbox_http_origin_set_socket (self->session, socket);
+      if (soup_message_query_flags (message, SOUP_MESSAGE_NEW_CONNECTION))
+        g_set_object (&self->unfinished, socket);
+    }
 
   /* The only way, in libsoup 3.2, to be spoken to in HTTP/1.1 by an origin that has HTTP/2, too */
   if (event == G_SOCKET_CLIENT_TLS_HANDSHAKING && G_IS_TLS_CONNECTION (connection))
@@ -305,7 +311,7 @@ sandbox_http_exchange_new (SandboxHttpRules      *rules,
   g_atomic_ref_count_init (&self->ref_count);
   self->rules = sandbox_http_rules_ref (rules);
   self->origin = origin;
-  self->session = sandbox_http_origin_take_session (origin, &self->is_warm);
+  self->session = sandbox_http_origin_take_session (origin, &self->is_open);
   self->message = sandbox_http_origin_new_message (origin, sandbox_http_method_to_string (head->method), head->target);
   self->cancellable = g_cancellable_new ();
   self->released = released;
@@ -440,11 +446,10 @@ sandbox_http_exchange_send (SandboxHttpExchange    *self,
 {
   self->func = func;
   self->data = data;
-  if (self->is_warm && !soup_message_query_flags (self->message, SOUP_MESSAGE_NEW_CONNECTION))
+  if (self->is_open && !soup_message_query_flags (self->message, SOUP_MESSAGE_NEW_CONNECTION))
     sandbox_http_exchange_begin (self);
   else
     sandbox_http_ticket_take (&self->ticket, sandbox_http_exchange_get_origin (self), sandbox_http_exchange_begin, self);
-  self->is_warm = FALSE;
 }
 
 void
@@ -614,7 +619,6 @@ sandbox_http_exchange_finish (SandboxHttpExchange *self)
       return;
     }
 
-  self->is_warm = soup_message_is_keepalive (self->message);
   /* Only who reads the end itself leaves the connection as it may be used again. */
   g_pollable_input_stream_read_nonblocking (G_POLLABLE_INPUT_STREAM (self->body), &none, sizeof none, NULL, NULL);
   sandbox_http_exchange_close_body (self, NULL);

@@ -16,8 +16,7 @@ struct _SandboxHttpOrigin
   GUri             *uri;     /* without a path */
   GVariant         *headers; /* nullable */
   GPtrArray        *sessions;
-  GPtrArray        *idle; /* those of them that no exchange has */
-  GPtrArray        *warm; /* the same, with a connection that is open or was so a moment ago; the one used last is the last */
+  GPtrArray        *idle; /* those of them that no exchange has; the one used last is the last */
 };
 
 struct _SandboxHttpRules
@@ -34,7 +33,6 @@ sandbox_http_origin_end (SandboxHttpOrigin *self)
   for (guint i = 0; i < self->sessions->len; i++)
     soup_session_abort (g_ptr_array_index (self->sessions, i));
   g_ptr_array_set_size (self->idle, 0);
-  g_ptr_array_set_size (self->warm, 0);
   g_ptr_array_set_size (self->sessions, 0);
 }
 
@@ -45,7 +43,6 @@ sandbox_http_origin_free (gpointer data)
 
   sandbox_http_origin_end (self);
   g_clear_pointer (&self->idle, g_ptr_array_unref);
-  g_clear_pointer (&self->warm, g_ptr_array_unref);
   g_clear_pointer (&self->sessions, g_ptr_array_unref);
   g_clear_pointer (&self->headers, g_variant_unref);
   g_clear_pointer (&self->uri, g_uri_unref);
@@ -110,7 +107,6 @@ sandbox_http_rules_new (SandboxNetworkPolicy *policy,
       g_ptr_array_add (self->origins, origin);
       origin->sessions = g_ptr_array_new_with_free_func (g_object_unref);
       origin->idle = g_ptr_array_new ();
-      origin->warm = g_ptr_array_new ();
       origin->rules = self;
       origin->name = g_strdup (names[i]);
       origin->headers = headers != NULL ? g_variant_ref (headers) : NULL;
@@ -235,25 +231,48 @@ sandbox_http_origin_new_session (SandboxHttpOrigin *self)
   return session;
 }
 
+/* The socket of a session's connection, by this name */
+#define SOCKET_DATA "sandbox-http-socket"
+
+void
+sandbox_http_origin_set_socket (SoupSession *session,
+                                GSocket     *socket)
+{
+  g_object_set_data_full (G_OBJECT (session), SOCKET_DATA, g_object_ref (socket), g_object_unref);
+}
+
+/* Nothing is to be read of a connection that is at rest, unless its end. */
+static gboolean
+session_is_open (SoupSession *session)
+{
+  GSocket *socket = g_object_get_data (G_OBJECT (session), SOCKET_DATA);
+
+  return socket != NULL && !g_socket_is_closed (socket) && g_socket_condition_check (socket, G_IO_IN | G_IO_HUP | G_IO_ERR) == 0;
+}
+
 /* A session looks at each of its connections and requests whenever one of them gets on. So each has one, and the requests that
  * come one after the other get the same, whose connection is still open. */
 SoupSession *
 sandbox_http_origin_take_session (SandboxHttpOrigin *self,
-                                  gboolean          *is_warm)
+                                  gboolean          *is_open)
 {
-  GPtrArray *found = self->warm->len > 0 ? self->warm : self->idle;
+  for (guint i = self->idle->len; i > 0; i--)
+    {
+      *is_open = session_is_open (g_ptr_array_index (self->idle, i - 1));
+      if (*is_open)
+        return g_object_ref (g_ptr_array_steal_index (self->idle, i - 1));
+    }
 
-  *is_warm = found == self->warm;
-  if (found->len > 0)
-    return g_object_ref (g_ptr_array_steal_index (found, found->len - 1));
+  *is_open = FALSE;
+  if (self->idle->len > 0)
+    return g_object_ref (g_ptr_array_steal_index (self->idle, self->idle->len - 1));
 
   return g_object_ref (sandbox_http_origin_new_session (self));
 }
 
 void
 sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
-                                       SoupSession       *session_taken,
-                                       gboolean           is_warm)
+                                       SoupSession       *session_taken)
 {
   g_autoptr (SoupSession) session = session_taken;
 
@@ -261,8 +280,8 @@ sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
   if (self->sessions->len == 0)
     return;
 
-  if (self->idle->len + self->warm->len < sandbox_network_policy_get_max_requests (self->rules->policy))
-    g_ptr_array_add (is_warm ? self->warm : self->idle, session);
+  if (self->idle->len < sandbox_network_policy_get_max_requests (self->rules->policy))
+    g_ptr_array_add (self->idle, session);
   else
     g_ptr_array_remove_fast (self->sessions, session);
 }

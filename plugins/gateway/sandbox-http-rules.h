@@ -42,12 +42,13 @@ SoupMessage *sandbox_http_origin_new_message (SandboxHttpOrigin *self,
 void sandbox_http_origin_add_headers (SandboxHttpOrigin  *self,
                                       SoupMessageHeaders *headers);
 
-/* What one message is sent with, and then the next one, if the policy is still in force. It is warm when it has an open connection, as far
- * as anybody knows. */
+/* What one message is sent with, and then the next one, if the policy is still in force. Whether it has an open connection is known when
+ * the socket of that was set. */
 SoupSession *sandbox_http_origin_take_session (SandboxHttpOrigin *self,
-                                               gboolean          *is_warm);
+                                               gboolean          *is_open);
 void         sandbox_http_origin_give_back_session (SandboxHttpOrigin *self,
-                                                    SoupSession       *session_taken,
-                                                    gboolean           is_warm);
+                                                    SoupSession       *session_taken);
+void         sandbox_http_origin_set_socket (SoupSession *session,
+                                             GSocket     *socket);
 
 G_END_DECLS
