@@ -14,8 +14,9 @@ void sandbox_worker_invoke (GSourceFunc    func,
 
 gboolean sandbox_worker_is_current (void);
 
-/* Around a fork: waits until the worker is in between two things, where it holds no lock of anybody's, and keeps it
- * there. After the first of them nobody may get at the worker or the pool before the second, or the third. */
+/* Around a fork: waits until the worker and the threads of sandbox_serve_context () are in between two things, where they
+ * hold no lock of anybody's, and keeps them there. After the first of them nobody may get at the worker or the pool
+ * before the second, or the third. */
 void sandbox_worker_pause (void);
 void sandbox_worker_resume (void);
 void sandbox_worker_resume_in_child (void);

@@ -2,12 +2,13 @@
 
 #include "sandbox-worker-private.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #include "sandbox-fork-private.h"
 
-/* What the worker runs is short. Should it wait for a lock of the host's that the forking thread has, such as the one
- * of an interpreter, then the fork comes first. */
+/* What the worker and threads like it run is short. Should one wait for a lock of the host's that the forking thread has,
+ * such as the one of an interpreter, then the fork comes first. */
 #define PAUSE_LIMIT_US (250 * 1000)
 
 /* Threads do not come along when the host forks: a child gets others when it needs them, and what these had in
@@ -15,7 +16,8 @@
 static GMutex        lock; /* guards what follows; held by who forks */
 static GCond         idle;
 static GMainContext *worker; /* read without the lock too */
-static GThread      *busy;   /* the worker, while it does not wait */
+static guint         n_busy; /* the worker and the others, while they do not wait */
+static GPrivate      busy;   /* whether this thread is one of them */
 
 static struct
 {
@@ -28,25 +30,67 @@ static struct
   [SANDBOX_POOL_ATTACHES] = { .max_threads = 4 },
 };
 
+/* A child that comes back to here, though it must not, is not counted. */
+static void
+sandbox_worker_rest (void)
+{
+  g_mutex_lock (&lock);
+  if (g_private_get (&busy) != NULL)
+    {
+      g_private_set (&busy, NULL);
+      n_busy--;
+      g_cond_broadcast (&idle);
+    }
+  g_mutex_unlock (&lock);
+}
+
+/* Here it stays while there is a fork. */
+static void
+sandbox_worker_wake (void)
+{
+  g_mutex_lock (&lock);
+  g_private_set (&busy, &busy);
+  n_busy++;
+  g_mutex_unlock (&lock);
+}
+
 static int
 sandbox_worker_poll (GPollFD *fds,
                      guint    n_fds,
                      int      timeout)
 {
-  GThread *self = g_thread_self ();
-  int      n_ready = 0;
+  int n_ready = 0;
 
-  g_mutex_lock (&lock);
-  busy = NULL;
-  g_cond_broadcast (&idle);
-  g_mutex_unlock (&lock);
+  sandbox_worker_rest ();
+  n_ready = g_poll (fds, n_fds, timeout);
+  sandbox_worker_wake ();
+
+  return n_ready;
+}
+
+/* The same for a thread in which handlers of the host may run. One that forks must not find the lock in its own hands. */
+static int
+sandbox_served_poll (GPollFD *fds,
+                     guint    n_fds,
+                     int      timeout)
+{
+  sigset_t all;
+  sigset_t before;
+  int      n_ready = 0;
+  int      errsv = 0;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &before);
+  sandbox_worker_rest ();
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
 
   n_ready = g_poll (fds, n_fds, timeout);
+  errsv = errno;
 
-  /* Here it stays while there is a fork. */
-  g_mutex_lock (&lock);
-  busy = self;
-  g_mutex_unlock (&lock);
+  pthread_sigmask (SIG_SETMASK, &all, NULL);
+  sandbox_worker_wake ();
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  errno = errsv;
 
   return n_ready;
 }
@@ -55,9 +99,12 @@ void
 sandbox_worker_pause (void)
 {
   gint64 end = g_get_monotonic_time () + PAUSE_LIMIT_US;
+  guint  n_own = 0;
 
   g_mutex_lock (&lock);
-  while (busy != NULL && busy != g_thread_self () && g_cond_wait_until (&idle, &lock, end))
+  if (n_busy > 0 && g_private_get (&busy) != NULL)
+    n_own = 1;
+  while (n_busy > n_own && g_cond_wait_until (&idle, &lock, end))
     ;
 }
 
@@ -71,7 +118,9 @@ void
 sandbox_worker_resume_in_child (void)
 {
   g_atomic_pointer_set (&worker, NULL);
-  busy = NULL;
+  if (n_busy > 0 && g_private_get (&busy) != NULL)
+    g_private_set (&busy, NULL);
+  n_busy = 0;
   for (guint i = 0; i < SANDBOX_N_POOLS; i++)
     {
       pools[i].jobs = NULL;
@@ -81,19 +130,38 @@ sandbox_worker_resume_in_child (void)
 }
 
 static gpointer
-sandbox_worker_thread (gpointer data)
+sandbox_served_thread (gpointer data)
 {
   GMainContext *context = data;
-  sigset_t      all;
 
-  /* This thread only: a write to a closed pipe gives EPIPE, and no handler of the host runs here. */
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, NULL);
+  g_private_set (&busy, &busy);
   g_main_context_push_thread_default (context);
   for (;;)
     g_main_context_iteration (context, TRUE);
 
   return NULL;
+}
+
+static gpointer
+sandbox_worker_thread (gpointer data)
+{
+  sigset_t all;
+
+  /* This thread only: a write to a closed pipe gives EPIPE, and no handler of the host runs here. */
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, NULL);
+
+  return sandbox_served_thread (data);
+}
+
+/* Locked: the thread counts as busy before it is there. */
+static void
+sandbox_worker_start (const char   *name,
+                      GThreadFunc   func,
+                      GMainContext *context)
+{
+  n_busy++;
+  g_thread_unref (g_thread_new (name, func, context));
 }
 
 /**
@@ -126,13 +194,39 @@ sandbox_get_worker_context (void)
     {
       context = g_main_context_new ();
       g_main_context_set_poll_func (context, sandbox_worker_poll);
-      busy = g_thread_new ("sandbox-worker", sandbox_worker_thread, context);
-      g_thread_unref (busy);
+      sandbox_worker_start ("sandbox-worker", sandbox_worker_thread, context);
       g_atomic_pointer_set (&worker, context);
     }
   g_mutex_unlock (&lock);
 
   return context;
+}
+
+/**
+ * sandbox_serve_context: (skip)
+ * @context: a main context of the caller's own, which nothing has run yet
+ * @name: the name of the thread, short
+ *
+ * Starts a thread that runs the context, which is its thread-default one, for as long as the process lives.
+ *
+ * For modules in C whose work is too long for the one of [func@Sandbox.get_worker_context]. A fork () of the host waits until this
+ * thread is done with what it is at, and holds it back meanwhile, so that the child finds no lock of GLib's in its hands.
+ * So what is attached must not block. A child does not have the thread: whoever starts one remembers the process.
+ *
+ * Since: 1.0
+ */
+void
+sandbox_serve_context (GMainContext *context,
+                       const char   *name)
+{
+  g_return_if_fail (context != NULL);
+  g_return_if_fail (name != NULL);
+
+  sandbox_fork_get_generation ();
+  g_main_context_set_poll_func (context, sandbox_served_poll);
+  g_mutex_lock (&lock);
+  sandbox_worker_start (name, sandbox_served_thread, g_main_context_ref (context));
+  g_mutex_unlock (&lock);
 }
 
 void

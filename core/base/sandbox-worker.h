@@ -12,5 +12,8 @@ G_BEGIN_DECLS
 
 SANDBOX_AVAILABLE_IN_1_0
 GMainContext *sandbox_get_worker_context (void);
+SANDBOX_AVAILABLE_IN_1_0
+void sandbox_serve_context (GMainContext *context,
+                            const char   *name);
 
 G_END_DECLS

@@ -5,6 +5,9 @@
 
 #include "../common/test-helpers.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 /* Answers a task on the worker, as most calls of the library end. */
@@ -455,6 +458,15 @@ invoking_thread (gpointer data)
   return NULL;
 }
 
+/* Without a search for leaks, of what threads had that are not there */
+static void G_GNUC_NORETURN
+leave_child (int status)
+{
+  if (status == 0 && g_getenv ("SANDBOX_TEST_VALGRIND") != NULL)
+    execlp ("true", "true", NULL);
+  _exit (status);
+}
+
 static void G_GNUC_NORETURN
 call_in_child (SandboxDispatcher *dispatcher)
 {
@@ -464,10 +476,7 @@ call_in_child (SandboxDispatcher *dispatcher)
   sandbox_sync_begin (&sync, dispatcher);
   sandbox_sync_end (&sync);
   sandbox_dispatcher_unref (dispatcher);
-  /* Without a search for leaks, of what threads had that are not there */
-  if (g_getenv ("SANDBOX_TEST_VALGRIND") != NULL)
-    execlp ("true", "true", NULL);
-  _exit (0);
+  leave_child (0);
 }
 
 static void
@@ -746,6 +755,154 @@ test_removals (void)
   test_wait (g_atomic_int_get (&pool.done) == 2);
 }
 
+/* ---- A thread of a module's */
+
+typedef struct
+{
+  GMainContext *context;
+  pthread_t     thread;
+  int           is_known;
+  int           is_inside;
+  int           turns;
+  int           done;
+} Served;
+
+static gboolean
+served_cb (gpointer data)
+{
+  Served *served = data;
+
+  served->thread = pthread_self ();
+  g_atomic_int_set (&served->is_known, TRUE);
+  g_atomic_int_set (&served->is_inside, TRUE);
+  g_usleep (500);
+  g_atomic_int_set (&served->is_inside, FALSE);
+  g_atomic_int_inc (&served->turns);
+
+  return g_atomic_int_get (&served->done) ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
+}
+
+static void
+served_invoke (Served     *self,
+               GSourceFunc func)
+{
+  g_autoptr (GSource) source = g_idle_source_new ();
+
+  g_source_set_callback (source, func, self, NULL);
+  g_source_attach (source, self->context);
+}
+
+/* It stays, as the thread does. */
+static Served *
+served_get (void)
+{
+  static Served served;
+
+  if (served.context == NULL)
+    {
+      served.context = g_main_context_new ();
+      sandbox_serve_context (served.context, "served");
+    }
+  g_atomic_int_set (&served.done, FALSE);
+
+  return &served;
+}
+
+static void
+assert_left (pid_t pid)
+{
+  int status = -1;
+
+  while (waitpid (pid, &status, 0) < 0)
+    g_assert_cmpint (errno, ==, EINTR);
+  g_assert_cmpint (status, ==, 0);
+}
+
+static void
+test_served (void)
+{
+  Served *served = served_get ();
+  int     turns = 0;
+
+  g_test_summary ("Case 96: a thread of a module's is never in the midst of something when the host forks");
+
+  served_invoke (served, served_cb);
+  test_wait (g_atomic_int_get (&served->is_known));
+  for (guint i = 0; i < 100; i++)
+    {
+      pid_t pid = fork ();
+
+      g_assert_cmpint (pid, >=, 0);
+      if (pid == 0)
+        {
+          alarm (20);
+          leave_child (g_atomic_int_get (&served->is_inside));
+        }
+      assert_left (pid);
+    }
+  turns = g_atomic_int_get (&served->turns);
+  test_wait (g_atomic_int_get (&served->turns) > turns + 1);
+  g_atomic_int_set (&served->done, TRUE);
+}
+
+static int n_handled;
+
+static void
+fork_handler (int number)
+{
+  int   errsv = errno;
+  int   status = -1;
+  pid_t pid = fork ();
+
+  if (pid == 0)
+    leave_child (0);
+  while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  if (status == 0)
+    g_atomic_int_inc (&n_handled);
+  errno = errsv;
+}
+
+static gboolean
+raise_cb (gpointer data)
+{
+  Served *served = data;
+
+  served->thread = pthread_self ();
+  raise (SIGUSR1);
+  g_atomic_int_inc (&served->turns);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+test_served_handler (void)
+{
+  struct sigaction action = { .sa_handler = fork_handler, .sa_flags = SA_RESTART };
+  struct sigaction before;
+  Served          *served = served_get ();
+  int              turns = g_atomic_int_get (&served->turns);
+  gint64           begin = 0;
+
+  g_test_summary ("A handler of the host that forks in a thread of a module's waits for nobody, wherever it finds the thread");
+
+  g_assert_cmpint (sigaction (SIGUSR1, &action, &before), ==, 0);
+  served_invoke (served, raise_cb);
+  test_wait (g_atomic_int_get (&served->turns) > turns);
+  g_assert_cmpint (g_atomic_int_get (&n_handled), ==, 1);
+
+  begin = g_get_monotonic_time ();
+  for (int i = 1; i < 300; i++)
+    {
+      g_main_context_wakeup (served->context);
+      g_assert_cmpint (pthread_kill (served->thread, SIGUSR1), ==, 0);
+      test_wait (g_atomic_int_get (&n_handled) == i + 1);
+    }
+  /* far less than the time after which a fork waits no more */
+  g_assert_cmpint (g_get_monotonic_time () - begin, <, 300 * 200 * 1000);
+  g_assert_cmpint (sigaction (SIGUSR1, &before, NULL), ==, 0);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -769,6 +926,8 @@ main (int    argc,
   g_test_add_func ("/dispatcher/forked", test_forked);
   g_test_add_func ("/worker/one", test_worker);
   g_test_add_func ("/worker/pool", test_pool);
+  g_test_add_func ("/worker/served", test_served);
+  g_test_add_func ("/worker/served-handler", test_served_handler);
   g_test_add_func ("/sync/removals", test_removals);
 
   return g_test_run ();
