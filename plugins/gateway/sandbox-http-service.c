@@ -52,18 +52,6 @@ typedef struct
 
 static Thread *known;
 
-static gpointer
-sandbox_http_service_run (gpointer data)
-{
-  g_autoptr (GMainLoop) loop = g_main_loop_new (data, FALSE);
-
-  /* What libsoup and GIO begin in here ends in here. */
-  g_main_context_push_thread_default (data);
-  g_main_loop_run (loop);
-
-  return NULL;
-}
-
 static GMainContext *
 sandbox_http_service_begin (void)
 {
@@ -77,7 +65,8 @@ sandbox_http_service_begin (void)
   *made = (Thread){ getpid (), g_main_context_new () };
   if (g_atomic_pointer_compare_and_exchange (&known, found, made))
     {
-      g_thread_unref (g_thread_new ("sandbox-gateway", sandbox_http_service_run, made->context));
+      /* What libsoup and GIO begin in there ends in there. */
+      sandbox_serve_context (made->context, "sandbox-gateway");
       return made->context;
     }
 

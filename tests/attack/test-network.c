@@ -513,6 +513,67 @@ test_forked (TestSandbox  *self,
   assert_answered (self, TRUE);
 }
 
+/* A lock that the gateway had at a fork shows itself once in some hundreds of them. */
+#define N_FORKS 800
+
+static void
+ignore_cb (void)
+{
+}
+
+static void
+test_forked_busy (TestSandbox  *self,
+                  gconstpointer unused)
+{
+  static const char script[] = "import socket as s\n"
+                               "while True:\n"
+                               "  x = s.socket(s.AF_UNIX); x.connect('" SANDBOX_GATEWAY_PATH "')\n"
+                               "  x.sendall(b'GET / HTTP/1.1\\r\\nHost: evil.sandbox.test\\r\\n\\r\\n'); x.recv(500); x.close()\n";
+  g_autoptr (SandboxNetworkPolicy) list = new_list (FALSE);
+  SandboxProcess *processes[2];
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("Case 96: forked children of a host whose gateway is at work let go of its objects, and end");
+
+  use_created (self, list);
+  assert_answered (self, FALSE);
+  g_signal_connect (self->session, "network-denied", G_CALLBACK (ignore_cb), NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (processes); i++)
+    {
+      g_autoptr (SandboxCommand) command = test_command_new ("python3", "-c", script, NULL);
+
+      sandbox_command_set_timeout_ms (command, 120000);
+      processes[i] = sandbox_session_spawn (self->session, command, NULL, &error);
+      g_assert_no_error (error);
+    }
+  for (guint i = 0; i < N_FORKS; i++)
+    {
+      pid_t pid = fork ();
+      int   status = -1;
+
+      g_assert_cmpint (pid, >=, 0);
+      if (pid == 0)
+        {
+          alarm (20);
+          for (guint j = 0; j < G_N_ELEMENTS (processes); j++)
+            g_clear_object (&processes[j]);
+          g_clear_object (&self->handle);
+          g_clear_object (&self->backend);
+          g_clear_object (&self->registry);
+          _exit (0);
+        }
+      g_assert_cmpint (waitpid (pid, &status, 0), ==, pid);
+      g_assert_cmpint (status, ==, 0);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (processes); i++)
+    {
+      g_assert_true (sandbox_process_stop (processes[i], NULL, &error));
+      g_assert_no_error (error);
+      g_object_unref (processes[i]);
+    }
+  assert_answered (self, FALSE);
+}
+
 static void
 test_end (TestSandbox  *self,
           gconstpointer unused)
@@ -710,6 +771,7 @@ main (int    argc,
   ADD ("rest", test_rest);
   ADD ("killed", test_killed);
   ADD ("forked", test_forked);
+  ADD ("forked-busy", test_forked_busy);
   ADD ("end", test_end);
   ADD ("files", test_files);
   /* who makes a network and mounts of its own is root, or modules belong to nobody there */
