@@ -269,7 +269,9 @@ sandbox_backend_class_init (SandboxBackendClass *klass)
    * A request of a command was let through to an origin but failed.
    *
    * The command is told that it failed, and not why: this is for the log of the host. It is emitted where
-   * [signal@Sandbox.Session::network-request] of the session is, and is bounded with it.
+   * [signal@Sandbox.Session::network-request] of the session is, and is bounded like that. When something was left out of the
+   * three signals, as the host did not keep up, this one is emitted with %SANDBOX_ERROR_LIMIT and a message that says how
+   * much of each, as soon as there is room again.
    *
    * Since: 1.0
    */

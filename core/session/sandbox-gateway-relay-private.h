@@ -9,7 +9,8 @@
 G_BEGIN_DECLS
 
 /* Brings what a gateway tells, in threads of its own, to the signals of the session and the backend, in threads of the
- * host. Guests decide how much that is: what nobody listens for goes no further, and the rest is bounded. */
+ * host. Guests decide how much that is: what nobody listens for goes no further, and the rest is
+ * bounded, each kind by itself; how much was left out is told as well. */
 typedef struct _SandboxGatewayRelay SandboxGatewayRelay;
 
 /* Listens to @gateway from now on. */

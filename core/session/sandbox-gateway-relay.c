@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What waits for the host, and how much of it a guest can have chosen. */
+/* What waits for the host, of each kind, and how much of it a guest can have chosen. */
 #define MAX_WAITING 256
 #define MAX_ORIGIN_BYTES 512
 
@@ -16,6 +16,7 @@ typedef enum
   NEWS_REQUEST,
   NEWS_DENIED,
   NEWS_ERROR,
+  N_NEWS,
 } SandboxNewsKind;
 
 typedef struct
@@ -40,7 +41,8 @@ struct _SandboxGatewayRelay
   SandboxSession *session; /* no references */
   SandboxBackend *backend;
   GQueue          waiting; /* SandboxNews */
-  guint           n_dropped;
+  guint           n_waiting[N_NEWS];
+  guint           n_left_out[N_NEWS];
 };
 
 static void
@@ -108,6 +110,8 @@ sandbox_gateway_relay_close (SandboxGatewayRelay *self)
   self->session = NULL;
   self->backend = NULL;
   g_queue_clear_full (&self->waiting, sandbox_news_free);
+  memset (self->n_waiting, 0, sizeof self->n_waiting);
+  memset (self->n_left_out, 0, sizeof self->n_left_out);
   g_mutex_unlock (&self->lock);
 
   sandbox_dispatcher_silence (self->dispatcher, &self->bell);
@@ -123,6 +127,8 @@ sandbox_gateway_relay_pop (SandboxGatewayRelay *self,
 
   g_mutex_lock (&self->lock);
   news = g_queue_pop_head (&self->waiting);
+  if (news != NULL)
+    self->n_waiting[news->kind]--;
   g_set_object (session, self->session);
   g_set_object (backend, self->backend);
   g_mutex_unlock (&self->lock);
@@ -152,7 +158,35 @@ sandbox_news_tell (SandboxNews    *self,
       if (backend != NULL)
         sandbox_backend_emit_gateway_error (backend, self->error);
       break;
+
+    case N_NEWS:
+      g_assert_not_reached ();
     }
+}
+
+/* Of what found no room. It needs none itself, so no guest keeps it from the host. */
+static void
+sandbox_gateway_relay_tell_left_out (SandboxGatewayRelay *self)
+{
+  guint n[N_NEWS];
+  g_autoptr (SandboxBackend) backend = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_mutex_lock (&self->lock);
+  memcpy (n, self->n_left_out, sizeof n);
+  memset (self->n_left_out, 0, sizeof n);
+  g_set_object (&backend, self->backend);
+  g_mutex_unlock (&self->lock);
+
+  if (n[NEWS_REQUEST] == 0 && n[NEWS_DENIED] == 0 && n[NEWS_ERROR] == 0)
+    return;
+
+  error = g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
+                       "The host did not keep up, and was not told of %u requests that were passed on, %u that were refused and %u errors",
+                       n[NEWS_REQUEST], n[NEWS_DENIED], n[NEWS_ERROR]);
+  g_debug ("%s", error->message);
+  if (backend != NULL)
+    sandbox_backend_emit_gateway_error (backend, error);
 }
 
 static void
@@ -172,17 +206,11 @@ sandbox_gateway_relay_deliver_cb (gpointer user_data)
 {
   SandboxGatewayRelay *self = user_data;
   guint                n = 0;
-  guint                n_dropped = 0;
   gboolean             more = FALSE;
 
   g_mutex_lock (&self->lock);
   n = self->waiting.length;
-  n_dropped = self->n_dropped;
-  self->n_dropped = 0;
   g_mutex_unlock (&self->lock);
-
-  if (n_dropped > 0)
-    g_debug ("The host was told nothing of %u network requests, as too many waited", n_dropped);
 
   for (; n > 0; n--)
     {
@@ -191,10 +219,11 @@ sandbox_gateway_relay_deliver_cb (gpointer user_data)
       SandboxNews *news = sandbox_gateway_relay_pop (self, &session, &backend);
 
       if (news == NULL)
-        return;
+        break;
       sandbox_news_tell (news, session, backend);
       sandbox_news_free (news);
     }
+  sandbox_gateway_relay_tell_left_out (self);
 
   g_mutex_lock (&self->lock);
   more = self->waiting.length > 0;
@@ -211,11 +240,11 @@ sandbox_gateway_relay_push (SandboxGatewayRelay *self,
   gboolean room = FALSE;
 
   g_mutex_lock (&self->lock);
-  room = self->waiting.length < MAX_WAITING;
+  room = self->n_waiting[news->kind] < MAX_WAITING;
   if (room)
     g_queue_push_tail (&self->waiting, news);
-  else
-    self->n_dropped++;
+  /* Whoever takes something out looks for what found no room. */
+  (room ? self->n_waiting : self->n_left_out)[news->kind]++;
   g_mutex_unlock (&self->lock);
 
   if (room)
@@ -245,6 +274,9 @@ sandbox_gateway_relay_is_wanted (SandboxGatewayRelay *self,
     case NEWS_ERROR:
       wanted = self->backend != NULL && sandbox_backend_wants_gateway_errors (self->backend);
       break;
+
+    case N_NEWS:
+      g_assert_not_reached ();
     }
   g_mutex_unlock (&self->lock);
 

@@ -214,8 +214,10 @@ sandbox_session_class_init (SandboxSessionClass *klass)
    *
    * This is for a log of what commands do: there is no path, query or header in it. It is emitted in the main context in
    * which the session was made; while a thread of the host waits in a synchronous call of the session, in that thread.
-   * Commands do not wait for it. At most 256 of these, of [signal@Sandbox.Session::network-denied] and of
-   * [signal@Sandbox.Backend::gateway-error] wait to be emitted; what comes then is left out.
+   * Commands do not wait for it. At most 256 of these wait to be emitted, beside as many of
+   * [signal@Sandbox.Session::network-denied] and of [signal@Sandbox.Backend::gateway-error]: what a command does to
+   * be refused takes no room from what it does otherwise. What comes then is left out, and [signal@Sandbox.Backend::gateway-error]
+   * tells how much that was.
    *
    * Since: 1.0
    */

@@ -1283,7 +1283,15 @@ typedef struct
   guint    n_errors;
   GString *text;
   GThread *thread;
+  GError  *error; /* the last one */
 } Heard;
+
+static void
+heard_clear (Heard *self)
+{
+  g_string_free (self->text, TRUE);
+  g_clear_error (&self->error);
+}
 
 static void
 request_cb (SandboxSession *session,
@@ -1324,6 +1332,8 @@ error_cb (SandboxBackend *backend,
 
   heard->thread = g_thread_self ();
   g_string_append_printf (heard->text, "%s;", error->message);
+  g_clear_error (&heard->error);
+  heard->error = g_error_copy (error);
   g_atomic_int_inc ((int *) &heard->n_errors);
 }
 
@@ -1391,7 +1401,7 @@ test_told (Fixture      *fixture,
   test_wait (g_atomic_int_get ((int *) &heard.n_errors) == 1);
   g_assert_cmpstr (heard.text->str, ==, TOLD);
   g_assert_true (heard.thread == g_thread_self ());
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 typedef struct
@@ -1450,7 +1460,7 @@ test_told_blocked (Fixture      *fixture,
   g_thread_join (teller);
   g_assert_true (heard.thread == runner);
   g_assert_true (runner != g_thread_self ());
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 static void
@@ -1481,7 +1491,7 @@ test_told_stragglers (Fixture      *fixture,
     g_usleep (1000);
   g_assert_false (g_main_context_pending (NULL));
   g_assert_cmpuint (heard.n_requests, ==, 301);
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 static guint n_debug;
@@ -1496,6 +1506,9 @@ debug_cb (const char    *domain,
     g_atomic_int_inc ((int *) &n_debug);
 }
 
+#define LEFT_OUT(requests, denied, errors) \
+ "not told of " #requests " requests that were passed on, " #denied " that were refused and " #errors " errors;"
+
 static void
 test_bound (Fixture      *fixture,
             gconstpointer data)
@@ -1503,23 +1516,97 @@ test_bound (Fixture      *fixture,
   Heard heard = { 0 };
   guint handler = 0;
 
-  g_test_summary ("However much a guest asks for, 256 things wait for the host; the others are counted");
+  g_test_summary ("However much a guest asks for, 256 things of a kind wait for the host; how many others there were is told last");
 
   fixture_listen (fixture, &heard);
-  n_debug = 0;
-  handler = g_log_set_handler ("Sandbox", G_LOG_LEVEL_DEBUG, debug_cb, (gpointer) "nothing of 744 network requests");
   for (guint i = 0; i < 1000; i++)
     sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 256);
-  g_assert_cmpuint (n_debug, ==, 1);
+  g_assert_cmpuint (heard.n_errors, ==, 1);
+  g_assert_true (g_str_has_suffix (heard.text->str, LEFT_OUT (0, 744, 0)));
+  g_assert_error (heard.error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
   for (guint i = 0; i < 10; i++)
     sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 266);
+  g_assert_cmpuint (heard.n_errors, ==, 1);
+
+  /* In a debug output it is where nobody listens for errors. */
+  g_signal_handlers_disconnect_by_data (fixture->backend, &heard);
+  n_debug = 0;
+  handler = g_log_set_handler ("Sandbox", G_LOG_LEVEL_DEBUG, debug_cb, (gpointer) "and 0 errors");
+  for (guint i = 0; i < 257; i++)
+    sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
+  test_run_for (20);
+  g_assert_cmpuint (heard.n_denied, ==, 266 + 256);
   g_assert_cmpuint (n_debug, ==, 1);
   g_log_remove_handler ("Sandbox", handler);
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
+}
+
+static void
+test_rooms (Fixture      *fixture,
+            gconstpointer data)
+{
+  g_autoptr (GError) error = g_error_new_literal (SANDBOX_ERROR, SANDBOX_ERROR_FAILED, "No route");
+  Heard heard = { 0 };
+
+  g_test_summary ("Refused requests push those that were passed on out of no log, nor do errors, whichever comes first");
+
+  fixture_listen (fixture, &heard);
+  for (guint i = 0; i < 300; i++)
+    sandbox_gateway_emit_denied (fixture->gateway, NULL, "not well formed");
+  for (guint i = 0; i < 256; i++)
+    sandbox_gateway_emit_answered (fixture->gateway, "GET", "https://a.example", 200, 0, 0, 0);
+  for (guint i = 0; i < 260; i++)
+    sandbox_gateway_emit_failed (fixture->gateway, error);
+  test_run_for (20);
+  g_assert_cmpuint (heard.n_denied, ==, 256);
+  g_assert_cmpuint (heard.n_requests, ==, 256);
+  g_assert_cmpuint (heard.n_errors, ==, 256 + 1);
+  g_assert_true (g_str_has_suffix (heard.text->str, LEFT_OUT (0, 44, 4)));
+
+  for (guint i = 0; i < 258; i++)
+    sandbox_gateway_emit_answered (fixture->gateway, "GET", "https://a.example", 200, 0, 0, 0);
+  sandbox_gateway_emit_denied (fixture->gateway, NULL, "not well formed");
+  test_run_for (20);
+  g_assert_cmpuint (heard.n_denied, ==, 257);
+  g_assert_cmpuint (heard.n_requests, ==, 256 + 256);
+  g_assert_true (g_str_has_suffix (heard.text->str, LEFT_OUT (2, 0, 0)));
+  heard_clear (&heard);
+}
+
+static void
+fill_cb (SandboxSession *session,
+         const char     *origin,
+         const char     *reason,
+         gpointer        user_data)
+{
+  Fixture *fixture = user_data;
+
+  if (fixture->n_notified++ == 0)
+    for (guint i = 0; i < 300; i++)
+      sandbox_gateway_emit_denied (fixture->gateway, NULL, "another one");
+}
+
+static void
+test_filled_by_handler (Fixture      *fixture,
+                        gconstpointer data)
+{
+  Heard heard = { 0 };
+
+  g_test_summary ("What finds no room while the host is being told is told of as well");
+
+  fixture_listen (fixture, &heard);
+  fixture->n_notified = 0;
+  g_signal_connect (fixture->session, "network-denied", G_CALLBACK (fill_cb), fixture);
+  sandbox_gateway_emit_denied (fixture->gateway, NULL, "the first one");
+  test_run_for (20);
+  g_assert_cmpuint (heard.n_denied, ==, 257);
+  g_assert_cmpuint (heard.n_errors, ==, 1);
+  g_assert_nonnull (strstr (heard.text->str, LEFT_OUT (0, 44, 0)));
+  heard_clear (&heard);
 }
 
 static void
@@ -1556,7 +1643,7 @@ test_odd_text (Fixture      *fixture,
   test_wait (g_atomic_int_get ((int *) &heard.n_denied) == 3);
   g_assert_true (g_utf8_validate (heard.text->str, -1, NULL));
   g_assert_cmpuint (heard.text->len, <, 1000);
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 static gpointer
@@ -1681,7 +1768,7 @@ test_told_all_along (Fixture      *fixture,
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
     g_thread_join (threads[i]);
   test_run_for (5);
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 static void
@@ -1721,7 +1808,7 @@ test_forked (Fixture      *fixture,
   g_assert_cmpint (status, ==, 0);
   test_wait (heard.n_errors == 1);
   g_assert_true (sandbox_handle_stop (fixture->handle, NULL, NULL));
-  g_string_free (heard.text, TRUE);
+  heard_clear (&heard);
 }
 
 int
@@ -1759,6 +1846,8 @@ main (int    argc,
   ADD_TOLD ("told-blocked", test_told_blocked);
   ADD_TOLD ("told-stragglers", test_told_stragglers);
   ADD_TOLD ("bound", test_bound);
+  ADD_TOLD ("rooms", test_rooms);
+  ADD_TOLD ("filled-by-handler", test_filled_by_handler);
   ADD_TOLD ("nobody-listens", test_nobody_listens);
   ADD_TOLD ("odd-text", test_odd_text);
   ADD_TOLD ("handler-calls", test_handler_calls);
