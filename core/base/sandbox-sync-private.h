@@ -6,7 +6,7 @@
 G_BEGIN_DECLS
 
 /* Sync over async: the call runs on a private main context of this thread, which needs no main loop
- * of the host. Use:
+ * of the host. A call that is made below another one shares its context: it may wait for what goes on in there. Use:
  *
  *   g_auto (SandboxSync) sync = SANDBOX_SYNC_INIT;
  *
@@ -25,6 +25,7 @@ struct _SandboxSync
   GAsyncResult      *result;
   SandboxDispatcher *dispatcher;
   SandboxSync       *outer;
+  gboolean           is_inner; /* and shares the context of the outer one */
   guint              generation;
 };
 
@@ -58,6 +59,14 @@ void               sandbox_dispatcher_invoke (SandboxDispatcher *self,
                                               GSourceFunc        func,
                                               gpointer           data,
                                               GDestroyNotify     notify);
+
+/* In @context (NULL: home) or in a call, whichever comes first. What waits is also run in a call that begins later: in its
+ * thread, or below its main loop or outer call, nothing else may run. */
+void sandbox_dispatcher_invoke_in (SandboxDispatcher *self,
+                                   GMainContext      *context,
+                                   GSourceFunc        func,
+                                   gpointer           data,
+                                   GDestroyNotify     notify);
 
 /* For one who looks what there is to do, and is told of it often. However often the bell rings, @func waits once at home,
  * where it may be for ever, and once in the calls that block, also in one that begins later. FALSE when it waits there

@@ -21,7 +21,21 @@ struct _SandboxDispatcher
   GMainContext   *home;
   GQueue          blocked; /* GMainContext, innermost first, over all threads; guarded by lock */
   GQueue          rings;   /* SandboxRing, those that wait at home; guarded by lock */
+  GQueue          errands; /* SandboxErrand, and some that have been run since; guarded by lock */
 };
+
+/* What is to be done once. It waits in one context, and in that of each call that begins meanwhile: the first one may be
+ * that of a main loop or of an outer call, which nobody runs below the new one. */
+typedef struct
+{
+  gatomicrefcount ref_count; /* of the sources, and the dispatcher */
+  int             taken;
+  GSourceFunc     func;
+  gpointer        data;
+  GDestroyNotify  notify;
+  GMainContext   *context; /* in which the source waits, unless that is home */
+  GSource        *source;  /* NULL if it never waited but in calls */
+} SandboxErrand;
 
 SandboxDispatcher *
 sandbox_dispatcher_new (void)
@@ -34,6 +48,7 @@ sandbox_dispatcher_new (void)
   g_mutex_init (&self->lock);
   g_queue_init (&self->blocked);
   g_queue_init (&self->rings);
+  g_queue_init (&self->errands);
   if (sync == NULL || g_main_context_get_thread_default () != sync->context)
     self->home = g_main_context_ref_thread_default ();
   else
@@ -50,6 +65,36 @@ sandbox_dispatcher_ref (SandboxDispatcher *self)
   return self;
 }
 
+static void
+sandbox_errand_unref (gpointer user_data)
+{
+  SandboxErrand *errand = user_data;
+
+  if (!g_atomic_ref_count_dec (&errand->ref_count))
+    return;
+
+  if (!errand->taken && errand->notify != NULL)
+    errand->notify (errand->data);
+  g_clear_pointer (&errand->source, g_source_unref);
+  g_clear_pointer (&errand->context, g_main_context_unref);
+  g_free (errand);
+}
+
+static gboolean
+sandbox_errand_run_cb (gpointer user_data)
+{
+  SandboxErrand *errand = user_data;
+
+  if (!g_atomic_int_compare_and_exchange (&errand->taken, FALSE, TRUE))
+    return G_SOURCE_REMOVE;
+
+  errand->func (errand->data);
+  if (errand->notify != NULL)
+    errand->notify (errand->data);
+
+  return G_SOURCE_REMOVE;
+}
+
 void
 sandbox_dispatcher_unref (SandboxDispatcher *self)
 {
@@ -59,6 +104,7 @@ sandbox_dispatcher_unref (SandboxDispatcher *self)
   if (!sandbox_fork_is_past (self->generation))
     {
       g_queue_clear (&self->blocked);
+      g_queue_clear_full (&self->errands, sandbox_errand_unref);
       g_main_context_unref (self->home);
       g_mutex_clear (&self->lock);
     }
@@ -69,19 +115,118 @@ sandbox_dispatcher_unref (SandboxDispatcher *self)
  * nothing is attached to a context that nobody iterates any more. To be let go of under it too: GLib takes the lock of the
  * context for that, which must not be gone. */
 static GSource *
-sandbox_dispatcher_attach_locked (SandboxDispatcher *self,
-                                  GSourceFunc        func,
-                                  gpointer           data,
-                                  GDestroyNotify     notify)
+sandbox_dispatcher_attach_locked (GMainContext  *context,
+                                  GSourceFunc    func,
+                                  gpointer       data,
+                                  GDestroyNotify notify)
 {
-  GSource      *source = g_idle_source_new ();
-  GMainContext *context = g_queue_peek_head (&self->blocked);
+  GSource *source = g_idle_source_new ();
 
   g_source_set_priority (source, G_PRIORITY_DEFAULT);
   g_source_set_callback (source, func, data, notify);
-  g_source_attach (source, context != NULL ? context : self->home);
+  g_source_attach (source, context);
 
   return source;
+}
+
+/* In a call, with the dispatcher, which has home. */
+typedef struct
+{
+  SandboxDispatcher *dispatcher;
+  SandboxErrand     *errand;
+} SandboxErrandInCall;
+
+static void
+sandbox_errand_in_call_free (gpointer user_data)
+{
+  SandboxErrandInCall *self = user_data;
+
+  sandbox_errand_unref (self->errand);
+  sandbox_dispatcher_unref (self->dispatcher);
+  g_free (self);
+}
+
+/* Where it waited first it waits no more, as perhaps nobody ever runs that. */
+static gboolean
+sandbox_errand_in_call_cb (gpointer user_data)
+{
+  SandboxErrandInCall *self = user_data;
+
+  if (self->errand->source != NULL)
+    g_source_destroy (self->errand->source);
+
+  return sandbox_errand_run_cb (self->errand);
+}
+
+static void
+sandbox_dispatcher_errand_in_call_locked (SandboxDispatcher *self,
+                                          GMainContext      *context,
+                                          SandboxErrand     *errand)
+{
+  SandboxErrandInCall *in_call = g_new (SandboxErrandInCall, 1);
+
+  in_call->dispatcher = sandbox_dispatcher_ref (self);
+  in_call->errand = errand;
+  g_atomic_ref_count_inc (&errand->ref_count);
+  g_source_unref (sandbox_dispatcher_attach_locked (context, sandbox_errand_in_call_cb, in_call, sandbox_errand_in_call_free));
+}
+
+/* What has been run is let go of here, outside of the lock by the caller. */
+static GList *
+sandbox_dispatcher_sort_errands_locked (SandboxDispatcher *self)
+{
+  GList *done = NULL;
+
+  for (GList *link = self->errands.head, *next = NULL; link != NULL; link = next)
+    {
+      SandboxErrand *errand = link->data;
+
+      next = link->next;
+      if (!g_atomic_int_get (&errand->taken))
+        continue;
+      g_queue_unlink (&self->errands, link);
+      done = g_list_concat (link, done);
+    }
+
+  return done;
+}
+
+void
+sandbox_dispatcher_invoke_in (SandboxDispatcher *self,
+                              GMainContext      *context,
+                              GSourceFunc        func,
+                              gpointer           data,
+                              GDestroyNotify     notify)
+{
+  SandboxErrand *errand = g_new0 (SandboxErrand, 1);
+  GMainContext  *call = NULL;
+  GList         *done = NULL;
+
+  g_atomic_ref_count_init (&errand->ref_count);
+  errand->func = func;
+  errand->data = data;
+  errand->notify = notify;
+
+  g_mutex_lock (&self->lock);
+  done = sandbox_dispatcher_sort_errands_locked (self);
+  g_queue_push_tail (&self->errands, errand);
+  call = g_queue_peek_head (&self->blocked);
+  if (context != NULL ? context != call : call == NULL)
+    {
+      if (context != NULL && context != self->home)
+        errand->context = g_main_context_ref (context);
+      /* Before it is attached, as it may be run at once. */
+      errand->source = g_idle_source_new ();
+      g_source_set_priority (errand->source, G_PRIORITY_DEFAULT);
+      g_atomic_ref_count_inc (&errand->ref_count);
+      g_source_set_callback (errand->source, sandbox_errand_run_cb, errand, sandbox_errand_unref);
+      g_source_attach (errand->source, context != NULL ? context : self->home);
+    }
+  if (call != NULL)
+    sandbox_dispatcher_errand_in_call_locked (self, call, errand);
+  g_mutex_unlock (&self->lock);
+
+  g_list_free_full (done, sandbox_errand_unref);
 }
 
 void
@@ -90,9 +235,7 @@ sandbox_dispatcher_invoke (SandboxDispatcher *self,
                            gpointer           data,
                            GDestroyNotify     notify)
 {
-  g_mutex_lock (&self->lock);
-  g_source_unref (sandbox_dispatcher_attach_locked (self, func, data, notify));
-  g_mutex_unlock (&self->lock);
+  sandbox_dispatcher_invoke_in (self, NULL, func, data, notify);
 }
 
 /* Somebody who waits: at home, or in a call, or in both. */
@@ -169,7 +312,8 @@ sandbox_dispatcher_ring_in_call_locked (SandboxDispatcher *self,
                                         SandboxRing       *ring)
 {
   ring->bell->in_call = TRUE;
-  g_source_unref (sandbox_dispatcher_attach_locked (self, sandbox_ring_call_cb, ring, sandbox_ring_unref));
+  g_source_unref (sandbox_dispatcher_attach_locked (g_queue_peek_head (&self->blocked), sandbox_ring_call_cb, ring,
+                                                    sandbox_ring_unref));
 }
 
 gboolean
@@ -198,7 +342,7 @@ sandbox_dispatcher_ring (SandboxDispatcher *self,
     {
       bell->at_home = ring;
       g_queue_push_tail (&self->rings, ring);
-      ring->home = sandbox_dispatcher_attach_locked (self, sandbox_ring_home_cb, ring, sandbox_ring_unref);
+      ring->home = sandbox_dispatcher_attach_locked (self->home, sandbox_ring_home_cb, ring, sandbox_ring_unref);
     }
   else if (ring != NULL)
     sandbox_dispatcher_ring_in_call_locked (self, ring);
@@ -227,8 +371,13 @@ static void
 sandbox_dispatcher_enter (SandboxDispatcher *self,
                           GMainContext      *context)
 {
+  GList *done = NULL;
+
   g_mutex_lock (&self->lock);
   g_queue_push_head (&self->blocked, context);
+  done = sandbox_dispatcher_sort_errands_locked (self);
+  for (GList *link = self->errands.head; link != NULL; link = link->next)
+    sandbox_dispatcher_errand_in_call_locked (self, context, link->data);
   for (GList *link = self->rings.head; link != NULL; link = link->next)
     {
       SandboxRing *ring = link->data;
@@ -239,6 +388,8 @@ sandbox_dispatcher_enter (SandboxDispatcher *self,
       sandbox_dispatcher_ring_in_call_locked (self, ring);
     }
   g_mutex_unlock (&self->lock);
+
+  g_list_free_full (done, sandbox_errand_unref);
 }
 
 static void
@@ -274,9 +425,10 @@ sandbox_sync_begin (SandboxSync       *self,
 {
   self->result = NULL;
   self->generation = sandbox_fork_get_generation ();
-  self->context = sandbox_sync_take_context ();
-
   self->outer = g_private_get (&innermost);
+  self->is_inner = self->outer != NULL && !sandbox_fork_is_past (self->outer->generation);
+  self->context = self->is_inner ? g_main_context_ref (self->outer->context) : sandbox_sync_take_context ();
+
   self->host = g_main_context_get_thread_default ();
   if (self->outer != NULL && self->host == self->outer->context)
     self->host = self->outer->host;
@@ -320,12 +472,13 @@ sandbox_sync_end (SandboxSync *self)
   g_clear_object (&self->result);
   if (self->dispatcher != NULL && !sandbox_fork_is_past (self->generation))
     sandbox_dispatcher_leave (self->dispatcher, self->context);
-  while (!sandbox_fork_is_past (self->generation) && g_main_context_iteration (self->context, FALSE))
+  /* Once for an inner call: the outer one does the rest, of which there may always be more. */
+  while (!sandbox_fork_is_past (self->generation) && g_main_context_iteration (self->context, FALSE) && !self->is_inner)
     ;
 
   g_private_set (&innermost, self->outer);
   g_main_context_pop_thread_default (self->context);
-  if (g_private_get (&spare) == NULL && !sandbox_fork_is_past (self->generation))
+  if (!self->is_inner && g_private_get (&spare) == NULL && !sandbox_fork_is_past (self->generation))
     {
       g_private_set (&spare, self->context);
       g_private_set (&spare_generation, GUINT_TO_POINTER (self->generation));

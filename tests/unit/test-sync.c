@@ -87,28 +87,83 @@ nested_cb (gpointer data)
   return G_SOURCE_REMOVE;
 }
 
+static gboolean
+answer_cb (gpointer data)
+{
+  g_task_return_boolean (data, TRUE);
+
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean
+always_ready_cb (gpointer data)
+{
+  return *(int *) data > 0 ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+}
+
+/* Of a context, with the priority of an answer */
+static void
+attach (GMainContext  *context,
+        GSourceFunc    func,
+        gpointer       data,
+        GDestroyNotify notify)
+{
+  g_autoptr (GSource) source = g_idle_source_new ();
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, func, data, notify);
+  g_source_attach (source, context);
+}
+
 static void
 test_nested (void)
 {
   SandboxSync sync;
   SandboxSync inner;
+  int         goes_on = 1;
 
-  g_test_summary ("A callback below a synchronous call may make another, each on a context of its own");
+  g_test_summary ("A callback below a synchronous call may make another, which waits also for what goes on in the outer one");
 
   sandbox_sync_begin (&sync, NULL);
   g_assert_true (sandbox_sync_is_below ());
+  attach (sync.context, answer_cb, g_task_new (NULL, NULL, sandbox_sync_cb, &sync), g_object_unref);
+  attach (sync.context, answer_cb, g_task_new (NULL, NULL, sandbox_sync_cb, &inner), g_object_unref);
+  attach (sync.context, always_ready_cb, &goes_on, NULL);
   sandbox_sync_begin (&inner, NULL);
-  g_assert_true (inner.context != sync.context);
   g_assert_true (sandbox_sync_is_below ());
-  work_async (sandbox_sync_cb, &inner);
   sandbox_sync_wait (&inner);
   sandbox_sync_end (&inner);
   g_assert_true (g_main_context_get_thread_default () == sync.context);
   g_assert_true (sandbox_sync_is_below ());
-  work_async (sandbox_sync_cb, &sync);
+  goes_on = 0;
   sandbox_sync_wait (&sync);
   sandbox_sync_end (&sync);
   g_assert_false (sandbox_sync_is_below ());
+}
+
+static void
+test_nested_below_own_context (void)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  SandboxSync sync;
+  SandboxSync inner;
+
+  g_test_summary ("The same, with a context that the callback pushed in between");
+
+  sandbox_sync_begin (&sync, NULL);
+  attach (sync.context, answer_cb, g_task_new (NULL, NULL, sandbox_sync_cb, &sync), g_object_unref);
+  g_main_context_push_thread_default (context);
+  sandbox_sync_begin (&inner, NULL);
+  while (sync.result == NULL)
+    g_main_context_iteration (inner.context, TRUE);
+  work_async (sandbox_sync_cb, &inner);
+  sandbox_sync_wait (&inner);
+  sandbox_sync_end (&inner);
+  g_assert_true (g_main_context_get_thread_default () == context);
+  g_main_context_pop_thread_default (context);
+  g_assert_true (g_main_context_get_thread_default () == sync.context);
+  sandbox_sync_wait (&sync);
+  sandbox_sync_end (&sync);
 }
 
 static void
@@ -147,6 +202,7 @@ typedef struct
   GMutex   lock;
   GThread *thread;
   int      runs;
+  int      freed;
 } Hook;
 
 static gboolean
@@ -297,6 +353,62 @@ test_blocked (void)
   sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, NULL);
   test_wait (hook_get_runs (&hook) == 1);
   g_assert_true (hook.thread == g_thread_self ());
+}
+
+static gpointer
+working_thread (gpointer data)
+{
+  work (data);
+
+  return g_thread_self ();
+}
+
+static void
+hook_freed (gpointer data)
+{
+  ((Hook *) data)->freed++;
+}
+
+static void
+test_pending (void)
+{
+  g_autoptr (SandboxDispatcher) dispatcher = sandbox_dispatcher_new ();
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  SandboxSync sync;
+  Hook        hook = { 0 };
+
+  g_test_summary ("What waits where nobody runs it, at home or in another call, is run in a call that begins later: once");
+
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, hook_freed);
+  work (dispatcher);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 1);
+  g_assert_cmpint (hook.freed, ==, 1);
+  g_assert_false (g_main_context_pending (NULL));
+
+  sandbox_sync_begin (&sync, dispatcher);
+  sandbox_dispatcher_invoke (dispatcher, hook_cb, &hook, hook_freed);
+  g_assert_true (g_thread_join (g_thread_new ("other", working_thread, dispatcher)) == hook.thread);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 2);
+  sandbox_sync_end (&sync);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 2);
+  g_assert_cmpint (hook.freed, ==, 2);
+
+  /* In a context that is not home */
+  sandbox_dispatcher_invoke_in (dispatcher, context, hook_cb, &hook, hook_freed);
+  g_assert_false (g_main_context_pending (NULL));
+  g_assert_true (g_main_context_iteration (context, FALSE));
+  g_assert_cmpint (hook_get_runs (&hook), ==, 3);
+  sandbox_dispatcher_invoke_in (dispatcher, context, hook_cb, &hook, hook_freed);
+  work (dispatcher);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 4);
+  g_assert_false (g_main_context_pending (context));
+  sandbox_sync_begin (&sync, dispatcher);
+  sandbox_dispatcher_invoke_in (dispatcher, context, hook_cb, &hook, hook_freed);
+  sandbox_dispatcher_invoke_in (dispatcher, sync.context, hook_cb, &hook, hook_freed);
+  sandbox_sync_end (&sync);
+  g_assert_cmpint (hook_get_runs (&hook), ==, 6);
+  g_assert_cmpint (hook.freed, ==, 6);
+  g_assert_false (g_main_context_pending (context));
 }
 
 /* ---- Bells */
@@ -912,6 +1024,7 @@ main (int    argc,
   g_test_add_func ("/sync/no-loop", test_no_loop);
   g_test_add_func ("/sync/own-context", test_own_context);
   g_test_add_func ("/sync/nested", test_nested);
+  g_test_add_func ("/sync/nested-below-own-context", test_nested_below_own_context);
   g_test_add_func ("/sync/from-loop", test_from_loop);
   g_test_add_func ("/sync/below-own-context", test_below_own_context);
   g_test_add_func ("/sync/drained", test_drained);
@@ -920,6 +1033,7 @@ main (int    argc,
   g_test_add_func ("/dispatcher/home", test_home);
   g_test_add_func ("/dispatcher/home-below-sync", test_home_below_sync);
   g_test_add_func ("/dispatcher/blocked", test_blocked);
+  g_test_add_func ("/dispatcher/pending", test_pending);
   g_test_add_func ("/dispatcher/bell", test_bell);
   g_test_add_func ("/dispatcher/ends", test_ends);
   g_test_add_func ("/dispatcher/gone", test_dispatcher_gone);
