@@ -32,6 +32,10 @@ void sandbox_request_set_limits (SandboxRequest *self,
                                  guint           time_limit_ms,
                                  guint           cancel_grace_ms);
 
+/* Before the vtable call of an internal one without a cancellable: its time runs also while nobody runs the context of the
+ * call, as another call may wait for its end below. */
+void sandbox_request_set_timed_by_worker (SandboxRequest *self);
+
 guint sandbox_request_get_time_limit_ms (SandboxRequest *self);
 
 /* Before the vtable call, for a transfer: @func hears of sandbox_request_report_progress () in the context

@@ -77,6 +77,7 @@ struct _SandboxRequest
   guint         time_limit_ms;
   guint         cancel_grace_ms;
   gboolean      may_block;
+  gboolean      timed_by_worker;
   GThread      *thread; /* that of the call */
   guint         generation;
 
@@ -235,6 +236,57 @@ sandbox_request_deliver (SandboxRequest   *self,
   g_object_unref (task);
 }
 
+/* The sources hold no reference: the driver alone decides how long the request lives. */
+static GWeakRef *
+sandbox_request_new_weak (SandboxRequest *self)
+{
+  GWeakRef *weak = g_new (GWeakRef, 1);
+
+  g_weak_ref_init (weak, self);
+
+  return weak;
+}
+
+static void
+sandbox_request_free_weak (gpointer data)
+{
+  g_weak_ref_clear (data);
+  g_free (data);
+}
+
+static GSource *
+sandbox_request_attach (SandboxRequest *self,
+                        GMainContext   *context,
+                        GSource        *source,
+                        GSourceFunc     func)
+{
+  g_source_set_callback (source, func, sandbox_request_new_weak (self), sandbox_request_free_weak);
+  g_source_attach (source, context);
+
+  return source;
+}
+
+static gboolean
+sandbox_request_tell_cancelled_cb (gpointer user_data)
+{
+  g_autoptr (SandboxRequest) self = g_weak_ref_get (user_data);
+
+  if (self != NULL)
+    g_signal_emit (self, signals[SIGNAL_CANCELLED], 0);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* From the worker, in the context of the call */
+static void
+sandbox_request_tell_cancelled (SandboxRequest *self)
+{
+  GSource *source = g_idle_source_new ();
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_unref (sandbox_request_attach (self, self->context, source, sandbox_request_tell_cancelled_cb));
+}
+
 /* The caller is told @error (taken) although the driver has not answered; FALSE when it just has. */
 static gboolean
 sandbox_request_abandon (SandboxRequest *self,
@@ -260,6 +312,8 @@ sandbox_request_abandon (SandboxRequest *self,
   g_mutex_unlock (&self->lock);
 
   sandbox_request_clear_sources (self);
+  if (self->timed_by_worker)
+    sandbox_request_tell_cancelled (self);
   sandbox_request_deliver (self, task, func, func_data, NULL, error);
 
   return TRUE;
@@ -501,6 +555,13 @@ sandbox_request_set_limits (SandboxRequest *self,
   self->cancel_grace_ms = cancel_grace_ms;
 }
 
+void
+sandbox_request_set_timed_by_worker (SandboxRequest *self)
+{
+  g_assert (self->func != NULL && self->cancellable == NULL);
+  self->timed_by_worker = TRUE;
+}
+
 guint
 sandbox_request_get_time_limit_ms (SandboxRequest *self)
 {
@@ -525,35 +586,6 @@ sandbox_request_keep (SandboxRequest *self,
 {
   self->kept = data;
   self->kept_notify = notify;
-}
-
-/* The sources hold no reference: the driver alone decides how long the request lives. */
-static GWeakRef *
-sandbox_request_new_weak (SandboxRequest *self)
-{
-  GWeakRef *weak = g_new (GWeakRef, 1);
-
-  g_weak_ref_init (weak, self);
-
-  return weak;
-}
-
-static void
-sandbox_request_free_weak (gpointer data)
-{
-  g_weak_ref_clear (data);
-  g_free (data);
-}
-
-static GSource *
-sandbox_request_attach (SandboxRequest *self,
-                        GSource        *source,
-                        GSourceFunc     func)
-{
-  g_source_set_callback (source, func, sandbox_request_new_weak (self), sandbox_request_free_weak);
-  g_source_attach (source, self->context);
-
-  return source;
 }
 
 static gboolean
@@ -589,7 +621,7 @@ sandbox_request_cancelled_cb (GCancellable *cancellable,
     {
       g_source_destroy (self->deadline);
       g_source_unref (self->deadline);
-      self->deadline = sandbox_request_attach (self, g_timeout_source_new (self->cancel_grace_ms),
+      self->deadline = sandbox_request_attach (self, self->context, g_timeout_source_new (self->cancel_grace_ms),
                                                sandbox_request_grace_cb);
     }
   g_mutex_unlock (&self->lock);
@@ -610,7 +642,8 @@ sandbox_request_deadline_cb (gpointer user_data)
     return G_SOURCE_REMOVE;
 
   if (sandbox_request_abandon (self, g_error_new (SANDBOX_ERROR, SANDBOX_ERROR_LIMIT,
-                                                  "The driver did not answer within %u ms", self->time_limit_ms)))
+                                                  "The driver did not answer within %u ms", self->time_limit_ms)) &&
+      !self->timed_by_worker)
     g_signal_emit (self, signals[SIGNAL_CANCELLED], 0);
 
   return G_SOURCE_REMOVE;
@@ -634,11 +667,11 @@ sandbox_request_dispatched (SandboxRequest *self,
   g_mutex_lock (&self->lock);
   if (self->state == STATE_OPEN)
     {
-      self->deadline = sandbox_request_attach (self, g_timeout_source_new (self->time_limit_ms),
-                                               sandbox_request_deadline_cb);
+      self->deadline = sandbox_request_attach (self, self->timed_by_worker ? sandbox_get_worker_context () : self->context,
+                                               g_timeout_source_new (self->time_limit_ms), sandbox_request_deadline_cb);
       /* A source, never g_cancellable_connect (): disconnecting inside the handler would deadlock. */
       if (self->cancellable != NULL)
-        self->watch = sandbox_request_attach (self, g_cancellable_source_new (self->cancellable),
+        self->watch = sandbox_request_attach (self, self->context, g_cancellable_source_new (self->cancellable),
                                               G_SOURCE_FUNC (sandbox_request_cancelled_cb));
     }
   g_mutex_unlock (&self->lock);

@@ -738,6 +738,38 @@ test_may_block (void)
 }
 
 static void
+test_deadline_by_worker (void)
+{
+  g_autoptr (GMainContext) context = g_main_context_new ();
+  SandboxRequest *request = NULL;
+  Internal        internal = { 0 };
+  int             signals = 0;
+
+  g_test_summary ("Where another call waits for the end of one below it, the time limit holds though nobody runs its context");
+
+  g_main_context_push_thread_default (context);
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, internal_cb, &internal);
+  g_main_context_pop_thread_default (context);
+  sandbox_request_set_limits (request, 50, 0);
+  sandbox_request_set_timed_by_worker (request);
+  g_signal_connect (request, "cancelled", G_CALLBACK (cancelled_cb), &signals);
+  sandbox_request_dispatched (request, TRUE, NULL);
+  while (g_atomic_int_get (&internal.calls) == 0)
+    g_usleep (1000);
+  g_assert_error (internal.error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
+  g_assert_cmpint (signals, ==, 0);
+  g_assert_true (sandbox_request_is_cancelled (request));
+  while (g_main_context_iteration (context, FALSE))
+    ;
+  g_assert_cmpint (signals, ==, 1);
+  g_assert_cmpint (internal.calls, ==, 1);
+  g_clear_error (&internal.error);
+  sandbox_request_return_done (request);
+  g_assert_cmpint (internal.calls, ==, 1);
+  g_object_unref (request);
+}
+
+static void
 test_sync_deadline (void)
 {
   SandboxRequest *request = NULL;
@@ -1234,6 +1266,7 @@ main (int    argc,
   g_test_add_func ("/request/internal", test_internal);
   g_test_add_func ("/request/internal-cancelled", test_internal_cancelled);
   g_test_add_func ("/request/may-block", test_may_block);
+  g_test_add_func ("/request/deadline-by-worker", test_deadline_by_worker);
   g_test_add_func ("/request/sync-deadline", test_sync_deadline);
   g_test_add_func ("/request/flat", test_flat);
   g_test_add_func ("/request/late-streams", test_late_streams);
