@@ -283,7 +283,7 @@ sandbox_backend_network_ready (gpointer      user_data,
       sandbox_backend_end_create (task);
       return;
     }
-  sandbox_core_invoke_for_driver (create->core, sandbox_backend_discard_driver_cb,
+  sandbox_core_invoke_for_driver (create->core, NULL, sandbox_backend_discard_driver_cb,
                                   g_object_ref (sandbox_core_get_driver (create->core)), g_object_unref);
   sandbox_backend_fail_create (g_object_ref (task), sandbox_core_get_kept (create->core) != NULL);
 }

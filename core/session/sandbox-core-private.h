@@ -64,8 +64,10 @@ gboolean   sandbox_core_add_process (SandboxCore    *self,
                                      SandboxProcess *process);
 GPtrArray *sandbox_core_dup_processes (SandboxCore *self);
 
-/* Calls @func in a thread in which the driver's functions may be called: on the worker, or in one of the host. */
+/* Calls @func in a thread in which the driver's functions may be called: on the worker, or in one of the host, of which
+ * that of @context (NULL: home) is one. */
 void sandbox_core_invoke_for_driver (SandboxCore   *self,
+                                     GMainContext  *context,
                                      GSourceFunc    func,
                                      gpointer       data,
                                      GDestroyNotify notify);
@@ -102,15 +104,20 @@ SandboxGateway *sandbox_core_steal_gateway (SandboxCore *self);
 void sandbox_core_set_session (SandboxCore    *self,
                                SandboxSession *session);
 
-/* TRUE for the one who is to stop the session and to end with sandbox_core_set_stopped (), which takes
- * @error; everybody else's @task gets the same answer, now or when that is done. */
-gboolean sandbox_core_begin_stop (SandboxCore *self,
-                                  GTask       *task);
+/* Told once, in any thread, with NULL or an error that it does not own. */
+typedef void (*SandboxStopFunc) (gpointer      user_data,
+                                 const GError *error);
+
+/* Everybody who asks for the stop is told what became of it, now or when it is done. TRUE for the one who is to stop the
+ * session, and to end with sandbox_core_set_stopped (), which takes @self and @error. */
+gboolean sandbox_core_begin_stop (SandboxCore    *self,
+                                  SandboxStopFunc func,
+                                  gpointer        user_data);
 void     sandbox_core_set_stopped (SandboxCore *self,
-                                   GTask       *task,
                                    GError      *error);
 
-/* The same for a delete, but after a failure it may be tried again. */
+/* The same for a delete, but after a failure it may be tried again. The tasks, of which the first is that of who
+ * deletes, have the session; @error is taken. */
 gboolean sandbox_core_begin_delete (SandboxCore *self,
                                     GTask       *task);
 void     sandbox_core_end_delete (SandboxCore *self,
@@ -118,12 +125,21 @@ void     sandbox_core_end_delete (SandboxCore *self,
                                   GError      *error);
 gboolean sandbox_core_is_deleting (SandboxCore *self);
 
+/* Answers @task (taken) in its context, in which the last reference to what it has may go. */
+void sandbox_core_answer_task (GTask        *task,
+                               const GError *error);
+
 SandboxPhase sandbox_core_get_phase (SandboxCore *self);
 
-/* Answers @task (taken) when no command is admitted and no policy is being changed any more, or after @limit_ms. */
-void sandbox_core_wait_idle (SandboxCore *self,
-                             GTask       *task,
-                             guint        limit_ms);
+typedef void (*SandboxIdleFunc) (gpointer user_data,
+                                 gboolean idle);
+
+/* For the one who stops, on the worker: calls @func there, with whether no command is admitted and no policy is being changed
+ * any more, when that is so or after @limit_ms. */
+void sandbox_core_wait_idle (SandboxCore    *self,
+                             SandboxIdleFunc func,
+                             gpointer        user_data,
+                             guint           limit_ms);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxCore, sandbox_core_unref)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SandboxTicket, sandbox_ticket_free)

@@ -47,11 +47,12 @@ struct _SandboxCore
   gboolean         changing;
   GCancellable    *change; /* of what is changing */
   GPtrArray       *processes;
-  GPtrArray       *stop_waiters; /* GTask */
+  GPtrArray       *stop_waiters; /* SandboxStopWaiter */
   GError          *stop_error;   /* what became of the one stop */
   gboolean         deleting;
   GPtrArray       *delete_waiters; /* GTask */
-  GTask           *idle_waiter;
+  SandboxIdleFunc  idle_func;
+  gpointer         idle_data;
   GSource         *idle_limit;
 
   SandboxSession       *session; /* no reference */
@@ -61,6 +62,12 @@ struct _SandboxCore
   SandboxGatewayRelay  *relay;
   gboolean              gateway_lost;
 };
+
+typedef struct
+{
+  SandboxStopFunc func;
+  gpointer        data;
+} SandboxStopWaiter;
 
 struct _SandboxTicket
 {
@@ -112,8 +119,8 @@ sandbox_core_new (SandboxDriver        *driver,
   self->admission = backend != NULL ? sandbox_admission_ref (sandbox_backend_get_admission (backend))
                                     : sandbox_admission_new ();
   self->processes = g_ptr_array_new_with_free_func (g_object_unref);
-  self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
-  self->delete_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  self->stop_waiters = g_ptr_array_new_with_free_func (g_free);
+  self->delete_waiters = g_ptr_array_new ();
 
   return self;
 }
@@ -325,23 +332,23 @@ static void
 sandbox_core_answer_idle (SandboxCore *self,
                           gboolean     anyway)
 {
-  g_autoptr (GTask) task = NULL;
   g_autoptr (GSource) limit = NULL;
-  gboolean idle = FALSE;
+  SandboxIdleFunc func = NULL;
+  gboolean        idle = FALSE;
 
   g_mutex_lock (&self->lock);
   idle = self->admitted == 0 && !self->changing;
   if (idle || anyway)
     {
-      task = g_steal_pointer (&self->idle_waiter);
+      func = g_steal_pointer (&self->idle_func);
       limit = g_steal_pointer (&self->idle_limit);
     }
   g_mutex_unlock (&self->lock);
 
   if (limit != NULL)
     g_source_destroy (limit);
-  if (task != NULL)
-    g_task_return_boolean (task, idle);
+  if (func != NULL)
+    func (self->idle_data, idle);
 }
 
 static gboolean
@@ -372,7 +379,7 @@ sandbox_ticket_free (gpointer data)
   sandbox_admission_give (core->admission);
   g_mutex_lock (&core->lock);
   core->admitted--;
-  waited_for = core->idle_waiter != NULL;
+  waited_for = core->idle_func != NULL;
   g_mutex_unlock (&core->lock);
 
   if (waited_for)
@@ -438,6 +445,7 @@ sandbox_core_dup_processes (SandboxCore *self)
 
 void
 sandbox_core_invoke_for_driver (SandboxCore   *self,
+                                GMainContext  *context,
                                 GSourceFunc    func,
                                 gpointer       data,
                                 GDestroyNotify notify)
@@ -445,7 +453,7 @@ sandbox_core_invoke_for_driver (SandboxCore   *self,
   if (SANDBOX_DRIVER_GET_IFACE (self->driver)->thread_safe)
     sandbox_worker_invoke (func, data, notify);
   else
-    sandbox_dispatcher_invoke (self->dispatcher, func, data, notify);
+    sandbox_dispatcher_invoke_in (self->dispatcher, context, func, data, notify);
 }
 
 gboolean
@@ -486,7 +494,7 @@ sandbox_core_end_change (SandboxCore *self)
   g_mutex_lock (&self->lock);
   self->changing = FALSE;
   change = g_steal_pointer (&self->change);
-  waited_for = self->idle_waiter != NULL;
+  waited_for = self->idle_func != NULL;
   g_mutex_unlock (&self->lock);
 
   if (waited_for)
@@ -650,29 +658,64 @@ sandbox_core_set_session (SandboxCore    *self,
   g_mutex_unlock (&self->lock);
 }
 
-/* The session is stopped, and its error is set once. */
-static void
-sandbox_core_answer_stop (SandboxCore *self,
-                          GTask       *task)
+typedef struct
 {
-  if (self->stop_error != NULL)
-    g_task_return_error (task, g_error_copy (self->stop_error));
+  GTask  *task;
+  GError *error;
+} SandboxAnswer;
+
+static gboolean
+sandbox_core_answer_cb (gpointer user_data)
+{
+  SandboxAnswer *answer = user_data;
+
+  if (answer->error != NULL)
+    g_task_return_error (answer->task, g_steal_pointer (&answer->error));
   else
-    g_task_return_boolean (task, TRUE);
+    g_task_return_boolean (answer->task, TRUE);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_core_answer_free (gpointer data)
+{
+  SandboxAnswer *answer = data;
+
+  g_object_unref (answer->task);
+  g_clear_error (&answer->error);
+  g_free (answer);
+}
+
+void
+sandbox_core_answer_task (GTask        *task,
+                          const GError *error)
+{
+  g_autoptr (GMainContext) context = g_main_context_ref (g_task_get_context (task));
+  g_autoptr (GSource) source = g_idle_source_new ();
+  SandboxAnswer *answer = g_new (SandboxAnswer, 1);
+
+  answer->task = task;
+  answer->error = error != NULL ? g_error_copy (error) : NULL;
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, sandbox_core_answer_cb, answer, sandbox_core_answer_free);
+  g_source_attach (source, context);
 }
 
 gboolean
-sandbox_core_begin_stop (SandboxCore *self,
-                         GTask       *task)
+sandbox_core_begin_stop (SandboxCore    *self,
+                         SandboxStopFunc func,
+                         gpointer        user_data)
 {
   g_autoptr (GCancellable) change = NULL;
-  gboolean begun = FALSE;
-  gboolean stopped = FALSE;
-  GError  *error = NULL;
+  g_autoptr (GError) error = NULL;
+  SandboxStopWaiter *waiter = NULL;
+  gboolean           begun = FALSE;
+  gboolean           stopped = FALSE;
 
   if (!sandbox_core_check_own (self, &error))
     {
-      g_task_return_error (task, error);
+      func (user_data, error);
       return FALSE;
     }
 
@@ -684,35 +727,45 @@ sandbox_core_begin_stop (SandboxCore *self,
       self->state = CORE_STOPPING;
       g_set_object (&change, self->change);
     }
-  else if (!stopped)
-    g_ptr_array_add (self->stop_waiters, g_object_ref (task));
+  if (!stopped)
+    {
+      waiter = g_new (SandboxStopWaiter, 1);
+      waiter->func = func;
+      waiter->data = user_data;
+      g_ptr_array_add (self->stop_waiters, waiter);
+    }
   g_mutex_unlock (&self->lock);
 
   if (change != NULL)
     g_cancellable_cancel (change);
   if (stopped)
-    sandbox_core_answer_stop (self, task);
+    func (user_data, self->stop_error); /* which is set once */
 
   return begun;
 }
 
 void
 sandbox_core_set_stopped (SandboxCore *self,
-                          GTask       *task,
                           GError      *error)
 {
   g_autoptr (GPtrArray) waiters = NULL;
+  g_autoptr (GError) told = error != NULL ? g_error_copy (error) : NULL;
 
   g_mutex_lock (&self->lock);
   self->state = CORE_STOPPED;
   self->stop_error = error;
   waiters = g_steal_pointer (&self->stop_waiters);
-  self->stop_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  self->stop_waiters = g_ptr_array_new_with_free_func (g_free);
   g_mutex_unlock (&self->lock);
 
-  sandbox_core_answer_stop (self, task);
+  /* Who waits has it too, and the last reference goes in their threads. */
+  sandbox_core_unref (self);
   for (guint i = 0; i < waiters->len; i++)
-    sandbox_core_answer_stop (self, waiters->pdata[i]);
+    {
+      SandboxStopWaiter *waiter = waiters->pdata[i];
+
+      waiter->func (waiter->data, told);
+    }
 }
 
 gboolean
@@ -744,16 +797,6 @@ sandbox_core_begin_delete (SandboxCore *self,
   return begun;
 }
 
-static void
-sandbox_core_answer_delete (GTask        *task,
-                            const GError *error)
-{
-  if (error != NULL)
-    g_task_return_error (task, g_error_copy (error));
-  else
-    g_task_return_boolean (task, TRUE);
-}
-
 void
 sandbox_core_end_delete (SandboxCore *self,
                          GTask       *task,
@@ -766,12 +809,12 @@ sandbox_core_end_delete (SandboxCore *self,
   if (error == NULL)
     self->state = CORE_DELETED;
   waiters = g_steal_pointer (&self->delete_waiters);
-  self->delete_waiters = g_ptr_array_new_with_free_func (g_object_unref);
+  self->delete_waiters = g_ptr_array_new ();
   g_mutex_unlock (&self->lock);
 
-  sandbox_core_answer_delete (task, error);
+  sandbox_core_answer_task (task, error);
   for (guint i = 0; i < waiters->len; i++)
-    sandbox_core_answer_delete (waiters->pdata[i], error);
+    sandbox_core_answer_task (waiters->pdata[i], error);
   g_clear_error (&error);
 }
 
@@ -814,13 +857,15 @@ sandbox_core_idle_limit_cb (gpointer user_data)
 }
 
 void
-sandbox_core_wait_idle (SandboxCore *self,
-                        GTask       *task,
-                        guint        limit_ms)
+sandbox_core_wait_idle (SandboxCore    *self,
+                        SandboxIdleFunc func,
+                        gpointer        user_data,
+                        guint           limit_ms)
 {
   g_mutex_lock (&self->lock);
-  g_assert (self->idle_waiter == NULL);
-  self->idle_waiter = task;
+  g_assert (self->idle_func == NULL);
+  self->idle_func = func;
+  self->idle_data = user_data;
   self->idle_limit = g_timeout_source_new (limit_ms);
   g_source_set_callback (self->idle_limit, sandbox_core_idle_limit_cb,
                          sandbox_core_ref (self), (GDestroyNotify) sandbox_core_unref);

@@ -6,6 +6,7 @@
 #include "sandbox-process-private.h"
 #include "sandbox-request-private.h"
 #include "sandbox-session-private.h"
+#include "sandbox-worker-private.h"
 
 /* How long after the driver has closed its commands may take to be proven gone. */
 #define IDLE_LIMIT_MS 5000
@@ -260,173 +261,218 @@ sandbox_handle_capture_state (SandboxHandle *self,
   return NULL;
 }
 
-/* A stop: end the commands, close the driver, wait for what was just being started, close the gateway. The steps stand last
- * to first; all run in the context of the call. */
+/* A stop: end the commands, close the driver, wait for what was just being started, close the gateway, give up the lease. It
+ * goes on by itself: whoever waits for it, perhaps below the call that began it, may keep the context of that call from
+ * being run. So the steps, which stand last to first, are made by the worker, but the driver is closed where it may be
+ * called. */
 
 typedef struct
 {
+  SandboxCore    *core;
+  GMainContext   *context; /* of the call */
+  GPtrArray      *processes;
   guint           alive;
   SandboxGateway *gateway;
   GError         *error;
 } SandboxStop;
 
+/* Answers everybody who waits, once everything that can be released is. */
 static void
-sandbox_stop_free (gpointer data)
+sandbox_stop_end (gpointer data,
+                  gpointer user_data)
 {
-  SandboxStop *stop = data;
-
-  g_clear_object (&stop->gateway);
-  g_clear_error (&stop->error);
-  g_free (stop);
-}
-
-/* Answers the stop of @task, once everything that can be released is. */
-static void
-sandbox_handle_end_stop (gpointer data,
-                         gpointer user_data)
-{
-  g_autoptr (GTask) task = data;
-  SandboxHandle      *self = SANDBOX_HANDLE (g_task_get_source_object (task));
-  SandboxStop        *stop = g_task_get_task_data (task);
-  SandboxKeptSession *kept = sandbox_core_get_kept (self->core);
+  SandboxStop        *self = data;
+  SandboxCore        *core = self->core;
+  GError             *error = self->error;
+  SandboxKeptSession *kept = sandbox_core_get_kept (core);
 
   /* With a lease that a delete goes on with, nobody comes in between. What is not proven to be gone holds up the next
    * owner by itself. */
-  if (kept != NULL && (stop->error != NULL || !sandbox_core_is_deleting (self->core)))
+  if (kept != NULL && (error != NULL || !sandbox_core_is_deleting (core)))
     sandbox_kept_session_release (kept);
-  sandbox_core_set_stopped (self->core, task, g_steal_pointer (&stop->error));
+
+  g_clear_object (&self->gateway);
+  g_main_context_unref (self->context);
+  g_free (self);
+  sandbox_core_set_stopped (core, error);
+}
+
+static gboolean
+sandbox_stop_release_cb (gpointer user_data)
+{
+  SandboxStop *self = user_data;
+
+  if (sandbox_core_get_kept (self->core) != NULL)
+    sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_stop_end, self);
+  else
+    sandbox_stop_end (self, NULL);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_stop_gateway_closed (gpointer      user_data,
+                             gpointer      answer,
+                             const GError *error)
+{
+  SandboxStop *self = user_data;
+
+  if (error != NULL && self->error == NULL)
+    self->error = g_error_copy (error);
+  sandbox_worker_invoke (sandbox_stop_release_cb, self, NULL);
+}
+
+static gboolean
+sandbox_stop_close_gateway_cb (gpointer user_data)
+{
+  SandboxStop *self = user_data;
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  self->gateway = sandbox_core_steal_gateway (self->core);
+  if (self->gateway == NULL)
+    return sandbox_stop_release_cb (self);
+
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_stop_gateway_closed, self);
+  taken = SANDBOX_GATEWAY_GET_IFACE (self->gateway)->close (self->gateway, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Who tells this may have the session, and should not be the last. */
+static void
+sandbox_stop_is_idle (gpointer user_data,
+                      gboolean idle)
+{
+  SandboxStop *self = user_data;
+  g_autoptr (GSource) source = g_idle_source_new ();
+
+  if (!idle && self->error == NULL)
+    g_set_error_literal (&self->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
+                         "The commands of the session, or a change of its network policy, are not proven to be over");
+
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, sandbox_stop_close_gateway_cb, self, NULL);
+  g_source_attach (source, sandbox_get_worker_context ());
+}
+
+static gboolean
+sandbox_stop_wait_idle_cb (gpointer user_data)
+{
+  SandboxStop *self = user_data;
+
+  sandbox_core_wait_idle (self->core, sandbox_stop_is_idle, self, IDLE_LIMIT_MS);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_stop_driver_closed (gpointer      user_data,
+                            gpointer      answer,
+                            const GError *error)
+{
+  SandboxStop *self = user_data;
+
+  if (error != NULL && !g_error_matches (error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED)) /* nothing to close is fine */
+    self->error = g_error_copy (error);
+  sandbox_worker_invoke (sandbox_stop_wait_idle_cb, self, NULL);
+}
+
+static gboolean
+sandbox_stop_close_driver_cb (gpointer user_data)
+{
+  SandboxStop   *self = user_data;
+  SandboxDriver *driver = sandbox_core_get_driver (self->core);
+  g_autoptr (SandboxRequest) request = NULL;
+  GError  *error = NULL;
+  gboolean taken = FALSE;
+
+  g_clear_pointer (&self->processes, g_ptr_array_unref);
+  request = sandbox_request_new_internal (G_TYPE_NONE, NULL, sandbox_stop_driver_closed, self);
+  sandbox_request_set_timed_by_worker (request);
+  taken = SANDBOX_DRIVER_GET_IFACE (driver)->close (driver, request, &error);
+  sandbox_request_dispatched (request, taken, error);
+
+  return G_SOURCE_REMOVE;
+}
+
+static void
+sandbox_stop_gone_cb (GObject      *object,
+                      GAsyncResult *result,
+                      gpointer      user_data)
+{
+  SandboxStop *self = user_data;
+
+  if (--self->alive == 0)
+    sandbox_core_invoke_for_driver (self->core, self->context, sandbox_stop_close_driver_cb, self, NULL);
+}
+
+static gboolean
+sandbox_stop_wait_gone_cb (gpointer user_data)
+{
+  SandboxStop *self = user_data;
+
+  for (guint i = 0; i < self->processes->len; i++)
+    {
+      SandboxProcess *process = self->processes->pdata[i];
+
+      sandbox_process_wait_with_task (process, g_task_new (process, NULL, sandbox_stop_gone_cb, self));
+    }
+
+  return G_SOURCE_REMOVE;
+}
+
+/* Tells @func what became of the one stop. With @gently, commands get TERM and their grace. */
+static void
+sandbox_handle_end (SandboxHandle  *self,
+                    gboolean        gently,
+                    SandboxStopFunc func,
+                    gpointer        user_data)
+{
+  SandboxStop *stop = NULL;
+
+  if (!sandbox_core_begin_stop (self->core, func, user_data))
+    return;
+
+  stop = g_new0 (SandboxStop, 1);
+  stop->core = sandbox_core_ref (self->core);
+  stop->context = g_main_context_ref_thread_default ();
+  stop->processes = sandbox_core_dup_processes (self->core);
+  stop->alive = stop->processes->len;
+  if (stop->alive == 0)
+    {
+      sandbox_stop_close_driver_cb (stop);
+      return;
+    }
+  for (guint i = 0; i < stop->processes->len; i++)
+    {
+      SandboxProcess *process = stop->processes->pdata[i];
+      guint           grace = sandbox_command_get_kill_grace_ms (sandbox_process_get_command (process));
+
+      sandbox_process_terminate (process, SANDBOX_OUTCOME_STOPPED, gently ? grace : 0);
+    }
+  sandbox_worker_invoke (sandbox_stop_wait_gone_cb, stop, NULL);
+}
+
+static void
+sandbox_handle_stopped (gpointer      user_data,
+                        const GError *error)
+{
+  sandbox_core_answer_task (user_data, error);
 }
 
 /* @task is taken. */
 static void
-sandbox_handle_release (SandboxHandle *self,
-                        GTask         *task)
+sandbox_handle_end_with_task (SandboxHandle *self,
+                              gboolean       gently,
+                              GTask         *task)
 {
-  if (sandbox_core_get_kept (self->core) != NULL)
-    sandbox_storage_run (SANDBOX_POOL_CALLS, sandbox_handle_end_stop, task);
-  else
-    sandbox_handle_end_stop (task, NULL);
-}
-
-static void
-sandbox_handle_gateway_closed_cb (GObject      *object,
-                                  GAsyncResult *result,
-                                  gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (GError) error = NULL;
-  SandboxHandle *self = SANDBOX_HANDLE (object);
-  SandboxStop   *stop = g_task_get_task_data (task);
-
-  if (!sandbox_request_propagate_done (result, self, sandbox_handle_gateway_closed_cb, &error) && stop->error == NULL)
-    stop->error = g_steal_pointer (&error);
-  sandbox_handle_release (self, g_steal_pointer (&task));
-}
-
-static void
-sandbox_handle_idle_cb (GObject      *object,
-                        GAsyncResult *result,
-                        gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  g_autoptr (SandboxRequest) request = NULL;
-  SandboxHandle *self = SANDBOX_HANDLE (object);
-  SandboxStop   *stop = g_task_get_task_data (task);
-  GError        *error = NULL;
-  gboolean       taken = FALSE;
-  gboolean       idle = g_task_propagate_boolean (G_TASK (result), NULL);
-
-  if (!idle && stop->error == NULL)
-    g_set_error_literal (&stop->error, SANDBOX_ERROR, SANDBOX_ERROR_FAILED,
-                         "The commands of the session, or a change of its network policy, are not proven to be over");
-
-  stop->gateway = sandbox_core_steal_gateway (self->core);
-  if (stop->gateway == NULL)
-    {
-      sandbox_handle_release (self, g_steal_pointer (&task));
-      return;
-    }
-  request = sandbox_request_new (self, sandbox_handle_gateway_closed_cb, G_TYPE_NONE, NULL,
-                                 sandbox_handle_gateway_closed_cb, g_steal_pointer (&task));
-  taken = SANDBOX_GATEWAY_GET_IFACE (stop->gateway)->close (stop->gateway, request, &error);
-  sandbox_request_dispatched (request, taken, error);
-}
-
-static void
-sandbox_handle_closed_cb (GObject      *object,
-                          GAsyncResult *result,
-                          gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  SandboxHandle *self = SANDBOX_HANDLE (object);
-  SandboxStop   *stop = g_task_get_task_data (task);
-
-  if (!sandbox_request_propagate_done (result, self, sandbox_handle_closed_cb, &stop->error) &&
-      g_error_matches (stop->error, SANDBOX_ERROR, SANDBOX_ERROR_NOT_SUPPORTED))
-    g_clear_error (&stop->error); /* nothing to close is fine */
-
-  sandbox_core_wait_idle (self->core,
-                          g_task_new (self, NULL, sandbox_handle_idle_cb, g_steal_pointer (&task)),
-                          IDLE_LIMIT_MS);
-}
-
-static void
-sandbox_handle_close_driver (SandboxHandle *self,
-                             GTask         *task)
-{
-  g_autoptr (SandboxRequest) request = NULL;
-  SandboxDriver *driver = sandbox_core_get_driver (self->core);
-  GError        *error = NULL;
-  gboolean       taken = FALSE;
-
-  request = sandbox_request_new (self, sandbox_handle_closed_cb, G_TYPE_NONE, NULL,
-                                 sandbox_handle_closed_cb, task);
-  taken = SANDBOX_DRIVER_GET_IFACE (driver)->close (driver, request, &error);
-  sandbox_request_dispatched (request, taken, error);
-}
-
-static void
-sandbox_handle_gone_cb (GObject      *object,
-                        GAsyncResult *result,
-                        gpointer      user_data)
-{
-  g_autoptr (GTask) task = user_data;
-  SandboxHandle *self = g_task_get_source_object (task);
-  SandboxStop   *stop = g_task_get_task_data (task);
-
-  if (--stop->alive == 0)
-    sandbox_handle_close_driver (self, g_steal_pointer (&task));
-}
-
-/* @task is taken. With @gently, commands get TERM and their grace. */
-static void
-sandbox_handle_end (SandboxHandle *self,
-                    gboolean       gently,
-                    GTask         *task_taken)
-{
-  g_autoptr (GTask) task = task_taken;
-  g_autoptr (GPtrArray) processes = NULL;
-  SandboxStop *stop = NULL;
-
   if (g_task_return_error_if_cancelled (task))
-    return;
-
-  stop = g_new0 (SandboxStop, 1);
-  g_task_set_task_data (task, stop, sandbox_stop_free);
-  if (!sandbox_core_begin_stop (self->core, task))
-    return;
-
-  processes = sandbox_core_dup_processes (self->core);
-  stop->alive = processes->len + 1;
-  for (guint i = 0; i < processes->len; i++)
-    {
-      SandboxProcess *process = processes->pdata[i];
-      guint           grace = sandbox_command_get_kill_grace_ms (sandbox_process_get_command (process));
-
-      sandbox_process_terminate (process, SANDBOX_OUTCOME_STOPPED, gently ? grace : 0);
-      sandbox_process_wait_with_task (process, g_task_new (process, NULL, sandbox_handle_gone_cb, g_object_ref (task)));
-    }
-  sandbox_handle_gone_cb (NULL, NULL, g_steal_pointer (&task));
+    g_object_unref (task);
+  else
+    sandbox_handle_end (self, gently, sandbox_handle_stopped, task);
 }
 
 /**
@@ -442,7 +488,7 @@ sandbox_handle_end (SandboxHandle *self,
  * The files of the workspace stay, and the session can be gone on with by its state; only a backend without a state
  * directory removes them. Later calls of the session fail with %SANDBOX_ERROR_STOPPED, and so does the closing of a
  * stream that still writes a file. Stopping again, at the same time or later, changes nothing and tells what became of
- * the one stop.
+ * the one stop; a handler of a signal may do it too, whatever call of the session it is told in.
  *
  * Since: 1.0
  */
@@ -459,7 +505,7 @@ sandbox_handle_stop_async (SandboxHandle      *self,
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, sandbox_handle_stop_async);
-  sandbox_handle_end (self, TRUE, task);
+  sandbox_handle_end_with_task (self, TRUE, task);
 }
 
 /**
@@ -536,7 +582,7 @@ sandbox_handle_shutdown_async (SandboxHandle      *self,
 
   task = g_task_new (self, cancellable, callback, user_data);
   g_task_set_source_tag (task, sandbox_handle_shutdown_async);
-  sandbox_handle_end (self, FALSE, task);
+  sandbox_handle_end_with_task (self, FALSE, task);
 }
 
 /**
@@ -589,13 +635,13 @@ sandbox_handle_shutdown (SandboxHandle *self,
   return sandbox_handle_shutdown_finish (self, sandbox_sync_wait (&sync), error);
 }
 
-/* A delete: stop, then remove. The steps stand last to first. */
+/* A delete: stop, then remove. The steps stand last to first, and go on by themselves too. */
 
 static void
 sandbox_handle_remove (gpointer data,
                        gpointer user_data)
 {
-  g_autoptr (GTask) task = data;
+  GTask         *task = data;
   SandboxHandle *self = SANDBOX_HANDLE (g_task_get_source_object (task));
   GError        *error = NULL;
 
@@ -604,24 +650,17 @@ sandbox_handle_remove (gpointer data,
 }
 
 static void
-sandbox_handle_stopped_cb (GObject      *object,
-                           GAsyncResult *result,
-                           gpointer      user_data)
+sandbox_handle_stopped_to_delete (gpointer      user_data,
+                                  const GError *error)
 {
-  g_autoptr (GTask) task = user_data;
-  SandboxHandle *self = SANDBOX_HANDLE (object);
-  GError        *error = NULL;
-
-  g_task_propagate_boolean (G_TASK (result), &error);
-  if (sandbox_core_get_kept (self->core) == NULL)
-    {
-      sandbox_core_end_delete (self->core, task, error);
-      return;
-    }
+  GTask         *task = user_data;
+  SandboxHandle *self = SANDBOX_HANDLE (g_task_get_source_object (task));
 
   /* After a stop that failed the lease has been given up. Whoever takes it knows what of the session is alive. */
-  g_clear_error (&error);
-  sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_handle_remove, g_steal_pointer (&task));
+  if (sandbox_core_get_kept (self->core) != NULL)
+    sandbox_storage_run (SANDBOX_POOL_REMOVALS, sandbox_handle_remove, task);
+  else
+    sandbox_core_end_delete (self->core, task, error != NULL ? g_error_copy (error) : NULL);
 }
 
 /**
@@ -659,10 +698,8 @@ sandbox_handle_delete_async (SandboxHandle      *self,
   if (g_task_return_error_if_cancelled (task))
     return;
   g_task_set_check_cancellable (task, FALSE);
-  if (!sandbox_core_begin_delete (self->core, task))
-    return;
-
-  sandbox_handle_end (self, TRUE, g_task_new (self, NULL, sandbox_handle_stopped_cb, g_steal_pointer (&task)));
+  if (sandbox_core_begin_delete (self->core, task))
+    sandbox_handle_end (self, TRUE, sandbox_handle_stopped_to_delete, g_steal_pointer (&task));
 }
 
 /**

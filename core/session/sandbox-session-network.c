@@ -191,7 +191,7 @@ sandbox_change_gateway_given (gpointer      user_data,
   if (self->is_created)
     sandbox_change_end (self);
   else
-    sandbox_core_invoke_for_driver (self->core, sandbox_change_tell_driver_cb, self, NULL);
+    sandbox_core_invoke_for_driver (self->core, NULL, sandbox_change_tell_driver_cb, self, NULL);
 }
 
 static gboolean
@@ -226,7 +226,7 @@ sandbox_change_gateway_told (gpointer      user_data,
   if (!sandbox_change_check (self, error))
     sandbox_change_put_back (self);
   else
-    sandbox_core_invoke_for_driver (self->core, self->is_new ? sandbox_change_give_gateway_cb : sandbox_change_tell_driver_cb,
+    sandbox_core_invoke_for_driver (self->core, NULL, self->is_new ? sandbox_change_give_gateway_cb : sandbox_change_tell_driver_cb,
                                     self, NULL);
 }
 

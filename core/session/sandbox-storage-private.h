@@ -12,11 +12,11 @@ G_BEGIN_DECLS
 
 /* What the library keeps on disk for a backend object, and for its sessions. */
 
-/* Does @work (@task), which may block and answers the task, and takes it: here below a synchronous call, else in the
+/* Does @work (@data), which may block, and takes it: here below a synchronous call, else in the
  * pool. */
 void sandbox_storage_run (SandboxPool pool,
                           GFunc       work,
-                          GTask      *task);
+                          gpointer    data);
 
 /* For SandboxContainedCheck; @data is a cancellable or NULL. */
 int sandbox_storage_check (gpointer data);

@@ -16,12 +16,12 @@
 void
 sandbox_storage_run (SandboxPool pool,
                      GFunc       work,
-                     GTask      *task)
+                     gpointer    data)
 {
   if (sandbox_sync_is_below ())
-    work (task, NULL);
+    work (data, NULL);
   else
-    sandbox_pool_push (pool, work, task);
+    sandbox_pool_push (pool, work, data);
 }
 
 int

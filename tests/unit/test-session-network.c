@@ -19,7 +19,8 @@ typedef enum
   ANSWER_NOW,
   ANSWER_THREAD, /* from a thread of its own */
   ANSWER_REFUSE,
-  ANSWER_HELD, /* when the test says so */
+  ANSWER_HELD,      /* when the test says so */
+  ANSWER_CANCELLED, /* when the request is cancelled */
   ANSWER_DROPPED,
 } Answer;
 
@@ -47,6 +48,7 @@ typedef struct
   guint       n_drivers;
   guint       n_policies; /* that the gateway was told */
   guint       back_at;    /* the number of the one that is meant to put it back */
+  guint       n_aborted;  /* requests that a gateway tells of while it is closed */
   gboolean    has_no_module;
   gboolean    is_broken;
 } Script;
@@ -157,6 +159,14 @@ reply_thread (gpointer data)
   return NULL;
 }
 
+static void
+reply_to_cancelled_cb (SandboxRequest *request,
+                       gpointer        user_data)
+{
+  sandbox_request_return_failure (request, SANDBOX_ERROR_NETWORK_DENIED, "Not any more");
+  g_object_unref (request);
+}
+
 /* The answer to one request, with @object (taken) or nothing in it; the result is that of the vfunc. */
 static gboolean
 script_answer (Asked           asked,
@@ -177,6 +187,10 @@ script_answer (Asked           asked,
       g_mutex_lock (&script.lock);
       g_queue_push_tail (&script.held, g_object_ref (request));
       g_mutex_unlock (&script.lock);
+      return TRUE;
+
+    case ANSWER_CANCELLED:
+      g_signal_connect (g_object_ref (request), "cancelled", G_CALLBACK (reply_to_cancelled_cb), NULL);
       return TRUE;
 
     case ANSWER_DROPPED:
@@ -275,6 +289,8 @@ fake_gateway_close (SandboxGateway *gateway,
                     GError        **error)
 {
   script_note ("gateway close");
+  for (guint i = 0; i < script.n_aborted; i++)
+    sandbox_gateway_emit_answered (gateway, "GET", "https://a.example", 0, 0, 0, 0);
 
   return script_answer (ASKED_GATEWAY_CLOSE, request, NULL, error);
 }
@@ -1378,10 +1394,13 @@ static void
 told_set_up (Fixture      *fixture,
              gconstpointer data)
 {
-  fixture_set_up (fixture, NULL);
+  GType driver_type = G_TYPE_INVALID;
+
+  fixture_set_up (fixture, data);
+  driver_type = ((DoorBackend *) fixture->backend)->driver_type;
   g_assert_finalize_object (fixture->backend);
   fixture->backend = g_object_new (door_backend_get_type (), "name", "door", NULL);
-  ((DoorBackend *) fixture->backend)->driver_type = door_driver_get_type ();
+  ((DoorBackend *) fixture->backend)->driver_type = driver_type;
   sandbox_backend_set_gateway_func (fixture->backend, make_known_gateway, NULL, NULL);
   fixture_create (fixture, list_of ("https://a.example", NULL));
   fixture->gateway = g_steal_pointer (&last_gateway);
@@ -1690,6 +1709,152 @@ test_handler_calls (Fixture      *fixture,
   test_wait (fixture->n_notified == 2);
 }
 
+/* ---- Calls in a handler that is told in a call */
+
+typedef enum
+{
+  CALL_RUN,
+  CALL_CHANGE,
+  CALL_STOP,
+  CALL_SHUTDOWN,
+  CALL_DELETE,
+  N_CALLS,
+} Call;
+
+typedef struct
+{
+  Fixture      *fixture;
+  GCancellable *cancellable; /* of the outer call */
+  Call          inner;
+  guint         n_heard;
+  guint         n_ended;
+} Calls;
+
+static gboolean
+make_call (Calls        *calls,
+           Call          call,
+           GCancellable *cancellable,
+           GError      **error)
+{
+  static const char *const argv[] = { "true", NULL };
+  g_autoptr (SandboxCommand) command = sandbox_command_new (argv);
+  g_autoptr (SandboxNetworkPolicy) policy = list_of ("https://b.example", NULL);
+  g_autoptr (SandboxResult) result = NULL;
+  Fixture *fixture = calls->fixture;
+
+  switch (call)
+    {
+    case CALL_RUN:
+      result = sandbox_session_run (fixture->session, command, cancellable, error);
+      return result != NULL;
+
+    case CALL_CHANGE:
+      return sandbox_session_set_network_policy (fixture->session, policy, cancellable, error);
+
+    case CALL_STOP:
+      return sandbox_handle_stop (fixture->handle, NULL, error);
+
+    case CALL_SHUTDOWN:
+      return sandbox_handle_shutdown (fixture->handle, NULL, error);
+
+    case CALL_DELETE:
+      return sandbox_handle_delete (fixture->handle, NULL, error);
+
+    case N_CALLS:
+      break;
+    }
+  g_assert_not_reached ();
+}
+
+static void
+calls_cb (SandboxSession *session,
+          const char     *method,
+          const char     *origin,
+          guint           status,
+          guint64         request_bytes,
+          guint64         response_bytes,
+          guint64         time_us,
+          gpointer        user_data)
+{
+  Calls *calls = user_data;
+  g_autoptr (GError) error = NULL;
+
+  calls->n_heard++;
+  script.answers[ASKED_SPAWN] = ANSWER_REFUSE;
+  if (make_call (calls, calls->inner, NULL, &error))
+    g_assert_cmpint (calls->inner, !=, CALL_RUN);
+  else if (calls->inner == CALL_RUN || calls->inner == CALL_CHANGE)
+    {
+      g_assert_cmpuint (error->domain, ==, SANDBOX_ERROR);
+      g_assert_true (error->code == SANDBOX_ERROR_BUSY || error->code == SANDBOX_ERROR_STOPPED ||
+                     error->code == SANDBOX_ERROR_NETWORK_DENIED);
+    }
+  else
+    g_assert_no_error (error);
+  g_atomic_int_inc ((int *) &calls->n_ended);
+}
+
+/* Tells something during the outer call, which it ends when every handler has returned, or when one has waited long enough for
+ * the outer call to be out of the way. */
+static gpointer
+calls_thread (gpointer data)
+{
+  Calls *calls = data;
+
+  g_usleep (5 * 1000);
+  for (guint i = 0; i < 3; i++)
+    sandbox_gateway_emit_answered (calls->fixture->gateway, "GET", "https://a.example", 200, 0, 0, 0);
+  for (guint i = 0; i < 100 && g_atomic_int_get ((int *) &calls->n_ended) < 3; i++)
+    g_usleep (1000);
+  g_cancellable_cancel (calls->cancellable);
+
+  return NULL;
+}
+
+static void
+test_handler_ends (gconstpointer data)
+{
+  g_test_summary ("Whatever a handler calls of the session, in whatever call it is told: the one ends, and then the other");
+
+  for (guint i = 0; i < N_CALLS * N_CALLS; i++)
+    {
+      Fixture fixture = { 0 };
+      Calls   calls = { .fixture = &fixture, .inner = i % N_CALLS };
+      Call    outer = i / N_CALLS;
+      g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+      g_autoptr (GError) error = NULL;
+      GThread *thread = NULL;
+      gboolean done = FALSE;
+      gint64   before = g_get_monotonic_time ();
+
+      g_test_message ("%u in %u", calls.inner, outer);
+      told_set_up (&fixture, data);
+      script.n_aborted = 3;
+      script.answers[ASKED_GATEWAY_CLOSE] = ANSWER_THREAD;
+      script.answers[ASKED_SPAWN] = ANSWER_CANCELLED;
+      if (outer == CALL_CHANGE)
+        script.answers[ASKED_DRIVER_POLICY] = ANSWER_CANCELLED;
+      calls.cancellable = cancellable;
+      g_signal_connect (fixture.session, "network-request", G_CALLBACK (calls_cb), &calls);
+      if (outer == CALL_RUN || outer == CALL_CHANGE)
+        thread = g_thread_new ("gateway", calls_thread, &calls);
+
+      done = make_call (&calls, outer, cancellable, &error);
+      if (outer == CALL_RUN || outer == CALL_CHANGE)
+        g_assert_false (done);
+      else
+        g_assert_no_error (error);
+      g_assert_cmpuint (calls.n_heard, >=, 3);
+      g_assert_cmpuint (calls.n_ended, ==, calls.n_heard);
+      g_assert_cmpint (g_get_monotonic_time () - before, <, 4 * G_USEC_PER_SEC);
+
+      if (thread != NULL)
+        g_thread_join (thread);
+      g_signal_handlers_disconnect_by_data (fixture.session, &calls);
+      fixture_tear_down (&fixture, data);
+    }
+}
+
 static void
 drop_cb (SandboxSession *session,
          const char     *origin,
@@ -1851,6 +2016,8 @@ main (int    argc,
   ADD_TOLD ("nobody-listens", test_nobody_listens);
   ADD_TOLD ("odd-text", test_odd_text);
   ADD_TOLD ("handler-calls", test_handler_calls);
+  g_test_add_data_func ("/session-network/handler-ends", door_driver_get_type, test_handler_ends);
+  g_test_add_data_func ("/session-network/handler-ends-foreign", foreign_driver_get_type, test_handler_ends);
   ADD_TOLD ("handler-drops", test_handler_drops);
   ADD_TOLD ("told-all-along", test_told_all_along);
   ADD_TOLD ("forked", test_forked);

@@ -1078,6 +1078,72 @@ test_stop_concurrent (Fixture      *fixture,
   g_assert_cmpuint (memory_driver_count_calls (fixture->driver, "close"), ==, 1);
 }
 
+static void
+test_stop_joined (Fixture      *fixture,
+                  gconstpointer data)
+{
+  static const MemoryAnswer answers[] = { MEMORY_ANSWER_NOW, MEMORY_ANSWER_THREAD };
+
+  g_test_summary ("A synchronous stop, shutdown or delete ends while one that began in a main loop waits for it to be run again");
+
+  for (guint i = 0; i < 12; i++)
+    {
+      g_autoptr (SandboxHandle) handle = create (fixture->backend, 1000);
+      g_autoptr (SandboxProcess) process = NULL;
+      g_autoptr (GAsyncResult) first = NULL;
+      g_autoptr (GError) error = NULL;
+      MemoryDriver *driver = memory_backend_get_driver (fixture->memory);
+      gboolean      ended = FALSE;
+
+      if (i % 2 == 1)
+        process = spawn (sandbox_handle_get_session (handle), memory_command ("sleep", NULL));
+      memory_driver_set_answer (driver, answers[i % 4 / 2]);
+      if (i < 4)
+        sandbox_handle_stop_async (handle, NULL, test_result_cb, &first);
+      else if (i < 8)
+        sandbox_handle_shutdown_async (handle, NULL, test_result_cb, &first);
+      else
+        sandbox_handle_delete_async (handle, NULL, test_result_cb, &first);
+
+      if (i % 3 == 0)
+        ended = sandbox_handle_stop (handle, NULL, &error);
+      else if (i % 3 == 1)
+        ended = sandbox_handle_shutdown (handle, NULL, &error);
+      else
+        ended = sandbox_handle_delete (handle, NULL, &error);
+      g_assert_no_error (error);
+      g_assert_true (ended);
+      g_assert_null (first);
+      g_assert_cmpuint (memory_driver_count_live (driver), ==, 0);
+      g_assert_cmpuint (memory_driver_count_calls (driver, "close"), ==, 1);
+      test_wait (first != NULL);
+      g_assert_true (g_task_propagate_boolean (G_TASK (first), NULL));
+      g_clear_object (&first);
+      test_wait (G_OBJECT (handle)->ref_count == 1);
+    }
+}
+
+static void
+test_kill_pending (Fixture      *fixture,
+                   gconstpointer data)
+{
+  g_autoptr (SandboxProcess) process = spawn (fixture->session, memory_command ("hang", NULL));
+  g_autoptr (GAsyncResult) stopping = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_test_summary ("A kill that waits for a main loop is done in the synchronous call in which somebody waits for its effect");
+
+  sandbox_handle_shutdown_async (fixture->handle, NULL, test_result_cb, &stopping);
+  g_assert_cmpuint (memory_driver_count_live (fixture->driver), ==, 1);
+  g_assert_true (sandbox_process_wait (process, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (sandbox_result_get_outcome (sandbox_process_get_result (process)), ==, SANDBOX_OUTCOME_STOPPED);
+  g_assert_cmpuint (memory_driver_count_calls (fixture->driver, "kill"), ==, 1);
+  test_wait (stopping != NULL);
+  g_assert_true (sandbox_handle_shutdown_finish (fixture->handle, stopping, &error));
+  g_assert_cmpuint (memory_driver_count_calls_outside (fixture->driver, g_thread_self (), NULL), ==, 0);
+}
+
 static gpointer
 stop_soon_thread (gpointer data)
 {
@@ -1552,6 +1618,9 @@ main (int    argc,
   ADD ("/handle/stop-foreign", "foreign", test_stop);
   ADD ("/handle/shutdown", NULL, test_shutdown);
   ADD ("/handle/stop-concurrent", NULL, test_stop_concurrent);
+  ADD ("/handle/stop-joined", NULL, test_stop_joined);
+  ADD ("/handle/stop-joined-foreign", "foreign", test_stop_joined);
+  ADD ("/handle/kill-pending", "foreign", test_kill_pending);
   g_test_add_data_func ("/handle/stop-during-start", NULL, test_stop_during_start);
   g_test_add_data_func ("/handle/stop-during-start-foreign", "foreign", test_stop_during_start);
   ADD ("/handle/stop-held-start", NULL, test_stop_held_start);
