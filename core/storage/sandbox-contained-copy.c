@@ -18,6 +18,8 @@
 
 /* The paths of directories that wait take memory, and whoever made the tree decides how much. */
 #define MAX_WAITING (32 * 1024 * 1024)
+/* Between two times that the host is told in the middle of a file of somebody else's */
+#define PROGRESS_US (50 * 1000)
 
 typedef struct
 {
@@ -27,6 +29,8 @@ typedef struct
   guint64               entries;
   struct stat           target_top;
   char                 *buffer;
+  SandboxOwner         *owner; /* while something is copied as another one than the host is */
+  gint64                told;  /* when the host was told meanwhile */
 } SandboxCopying;
 
 /* The directory that is being copied. */
@@ -120,11 +124,28 @@ sandbox_copying_enter (SandboxCopying *self,
   return sandbox_owner_enter (owner, self->copy->uid, self->copy->gid, error);
 }
 
+/* Code of the host may run in there, in this thread, and as what the host is. */
+static gboolean
+sandbox_copying_tell (SandboxCopying *self)
+{
+  const gint64 now = self->owner != NULL ? g_get_monotonic_time () : 0;
+
+  if (self->copy->progress == NULL || (self->owner != NULL && now - self->told < PROGRESS_US))
+    return TRUE;
+
+  self->told = now;
+  if (self->owner != NULL)
+    sandbox_owner_leave (self->owner);
+  self->copy->progress (&self->copy->count, self->copy->data);
+
+  return self->owner == NULL || sandbox_owner_enter (self->owner, self->copy->uid, self->copy->gid, NULL);
+}
+
 static int
 sandbox_copying_check (SandboxCopying *self)
 {
-  if (self->copy->progress != NULL)
-    self->copy->progress (&self->copy->count, self->copy->data);
+  if (!sandbox_copying_tell (self))
+    return EPERM;
 
   return self->copy->check != NULL ? self->copy->check (self->copy->data) : 0;
 }
@@ -282,8 +303,10 @@ sandbox_copying_copy_file (SandboxCopying                *self,
 
     if (!sandbox_copying_enter (self, FALSE, &owner, error))
       return FALSE;
+    self->owner = owner.entered ? &owner : NULL;
     done = self->copy->out ? sandbox_copying_write_out (self, directory, name, source, mode)
                            : sandbox_copying_write_in (self, directory, name, source, mode);
+    self->owner = NULL;
   }
   if (!done && self->copy->count.bytes > SANDBOX_TRANSFER_MAX_BYTES)
     return sandbox_copying_refuse (self, "too many bytes", error);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Streams and whole trees, in and out of a workspace, while a guest does what it can. */
 
+#include "sandbox-contained-copy-private.h"
+#include "sandbox-fd-private.h"
 #include "tree-fixture.h"
 
 #include <signal.h>
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -793,6 +796,46 @@ test_owner (Tree         *tree,
   g_assert_cmpuint (guest_count (&tree->files, "locked"), ==, 0);
 }
 
+static void
+told_as_root_cb (const SandboxContainedCount *count,
+                 gpointer                     data)
+{
+  guint *in_file = data;
+
+  g_assert_cmpint (setfsuid (-1), ==, 0);
+  g_assert_cmpint (setfsgid (-1), ==, 0);
+  if (count->bytes == 0 || count->files > 0 || ++*in_file > 2)
+    return;
+  g_usleep (60 * 1000); /* so that the next one is due */
+}
+
+static void
+test_owner_told (Tree         *tree,
+                 gconstpointer data)
+{
+  g_autofree char *path = host_path (tree, "from");
+  g_autofree char *content = g_strnfill (2 << 20, 'x');
+  g_auto (SandboxFd) from = -1;
+  g_autoptr (GError) error = NULL;
+  guint                in_file = 0;
+  SandboxContainedCopy copy = { .path = ".", .uid = 61234, .gid = 61235, .progress = told_as_root_cb, .data = &in_file };
+  struct stat          st;
+
+  g_test_summary ("The host is told in the middle of a file as root, not as the owner for whom that is written");
+  g_assert_cmpint (chown (tree->files.inside, 61234, 61235), ==, 0);
+  host_make_directory (tree, "from");
+  host_make_file (tree, "from/large", content, 0600);
+  from = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  copy.source = from;
+  copy.target = tree->files.root;
+  sandbox_contained_copy (&copy, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (in_file, >=, 3);
+  assert_owner (tree, "large", 61234, 61235);
+  g_assert_cmpint (fstatat (tree->files.root, "large", &st, 0), ==, 0);
+  g_assert_cmpint (st.st_size, ==, 2 << 20);
+}
+
 int
 main (int    argc,
       char **argv)
@@ -817,7 +860,7 @@ main (int    argc,
     { "case-84-modes", test_case_84 },
     { "case-88-disk-full", test_case_88 },
   };
-  static const TreeTest root_tests[] = { { "owner", test_owner } };
+  static const TreeTest root_tests[] = { { "owner", test_owner }, { "owner-told", test_owner_told } };
 
   g_test_init (&argc, &argv, NULL);
   tree_prime ();
