@@ -506,10 +506,8 @@ sandbox_agent_process_fill_limits (SandboxAgentProcess *self,
 
   /* The kernel counts the agents of all slots, and a command gets what it asked for. */
   self->is_counted = self->slots != NULL && sandbox_agent_slots_is_counted (processes);
-  if (self->is_counted)
-    sandbox_agent_slots_complete (self->slots);
   if (self->slots != NULL && processes > 0)
-    processes += sandbox_agent_slots_count_others (self->slots);
+    processes += sandbox_agent_slots_count_others (self->slots, self->is_counted);
 
   sandbox_agent_process_add_limit (exec, RLIMIT_CPU, sandbox_limits_get_cpu_seconds (limits));
   sandbox_agent_process_add_limit (exec, RLIMIT_AS, sandbox_limits_get_address_space_bytes (limits));

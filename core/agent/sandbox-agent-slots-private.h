@@ -54,8 +54,8 @@ SandboxAgentChannel *sandbox_agent_slots_take (SandboxAgentSlots *self,
                                                gboolean           is_counted,
                                                GError           **error);
 
-/* Whether a limit of so many processes is held to the last one, by waiting and by making slots earlier than else, which costs a
- * command some time. Of a larger one a few more or less are nothing. */
+/* Whether a limit of so many processes is held to the last one, by waiting and by making no slots meanwhile, which costs commands
+ * some time. Of a larger one a few more or less are nothing. */
 #define SANDBOX_AGENT_SLOTS_COUNTED_MAX 64
 
 static inline gboolean
@@ -64,11 +64,11 @@ sandbox_agent_slots_is_counted (guint64 processes)
   return processes > 0 && processes <= SANDBOX_AGENT_SLOTS_COUNTED_MAX;
 }
 
-/* How many processes there are in the sandbox beside one slot and what commands run, when no slot is missing and none is ending. */
-guint sandbox_agent_slots_count_others (SandboxAgentSlots *self);
-
-/* The slots that are missing are made soon: that count stays the same when other commands take one. */
-void sandbox_agent_slots_complete (SandboxAgentSlots *self);
+/* How many processes there are in the sandbox beside one slot and what commands run, when none is ending. With @is_counted, which is
+ * said once for each such command, no slot is made from now on until sandbox_agent_slots_release_ending (): one that comes about
+ * while the command makes its processes would leave it some too many. Without, it is as if no slot were missing. */
+guint sandbox_agent_slots_count_others (SandboxAgentSlots *self,
+                                        gboolean           is_counted);
 
 /* A command has ended, and its answer is given: only now the slots that are missing are made, so that none waits for that. */
 void sandbox_agent_slots_release (SandboxAgentSlots *self);

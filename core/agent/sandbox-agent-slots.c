@@ -22,9 +22,10 @@ struct _SandboxAgentSlots
   gpointer                data;
   GDestroyNotify          notify;
 
-  GQueue   armed;    /* of SandboxAgentChannel */
-  guint    n_live;   /* taken and not released */
-  guint    n_ending; /* of these, agents that have nothing left to do */
+  GQueue   armed;     /* of SandboxAgentChannel */
+  guint    n_live;    /* taken and not released */
+  guint    n_ending;  /* of these, agents that have nothing left to do */
+  guint    n_counted; /* of these, slots of commands whose processes are counted */
   GSource *refill;
   GSource *room; /* it is not asked for more slots before it has read of those that it was asked for */
   GSource *rest;
@@ -304,7 +305,7 @@ sandbox_agent_slots_refill_cb (gpointer user_data)
   SandboxAgentSlots *self = user_data;
 
   g_clear_pointer (&self->refill, g_source_unref);
-  while (sandbox_agent_peer_is_ready (self->peer) && g_queue_get_length (&self->armed) < self->manner.n_armed)
+  while (sandbox_agent_peer_is_ready (self->peer) && self->n_counted == 0 && g_queue_get_length (&self->armed) < self->manner.n_armed)
     {
       g_autoptr (GError) error = NULL;
       SandboxAgentChannel *slot = sandbox_agent_slots_arm (self, &error);
@@ -338,17 +339,18 @@ sandbox_agent_slots_refill (SandboxAgentSlots *self,
     g_source_set_ready_time (self->refill, 0);
 }
 
-void
-sandbox_agent_slots_complete (SandboxAgentSlots *self)
-{
-  sandbox_agent_slots_refill (self, 0);
-}
-
 guint
-sandbox_agent_slots_count_others (SandboxAgentSlots *self)
+sandbox_agent_slots_count_others (SandboxAgentSlots *self,
+                                  gboolean           is_counted)
 {
+  /* No slot is made while somebody's processes are counted. */
+  const guint n_armed = is_counted ? g_queue_get_length (&self->armed) : self->manner.n_armed;
+
+  if (is_counted)
+    self->n_counted++;
+
   /* The session's own, those that are armed, each with the process of a command to come, and those of the others. */
-  return 1 + 2 * self->manner.n_armed + self->n_live - 1;
+  return 1 + 2 * n_armed + self->n_live - 1;
 }
 
 static gboolean
@@ -390,6 +392,7 @@ void
 sandbox_agent_slots_release_ending (SandboxAgentSlots *self)
 {
   self->n_ending--;
+  self->n_counted--;
   sandbox_agent_slots_release (self);
   if (self->n_ending == 0 && sandbox_agent_peer_is_ready (self->peer))
     self->func (self, self->data);

@@ -231,7 +231,9 @@ sandbox_limits_class_init (SandboxLimitsClass *klass)
    * each command is counted by itself where it has a sandbox for itself; commands of one session that run in it at a
    * time are counted together where they share one, see `SandboxBubblewrapBackend:nested`. One process of the sandbox
    * counts too, and where commands share a sandbox a limit above 64 may be off by five for a moment: room for other
-   * commands is made and removed meanwhile. A smaller one is exact, for which commands wait a little. At the limit no other can be made (EAGAIN), and the command ends as it will: there is no outcome for that.
+   * commands is made and removed meanwhile. A smaller one is never exceeded: no room is
+   * made while such a command runs, and others take a little longer to start. At the limit no other can be made (EAGAIN), and the
+   * command ends as it will: there is no outcome for that.
    *
    * The default is 0.
    *
