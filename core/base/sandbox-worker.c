@@ -15,9 +15,11 @@
  * their hands stays as it was in between two things. */
 static GMutex        lock; /* guards what follows; held by who forks */
 static GCond         idle;
-static GMainContext *worker; /* read without the lock too */
-static guint         n_busy; /* the worker and the others, while they do not wait */
-static GPrivate      busy;   /* whether this thread is one of them */
+static GCond         resumed;
+static guint         n_pausing; /* threads that fork, or wait for that: who wakes lets them go first */
+static GMainContext *worker;    /* read without the lock too */
+static guint         n_busy;    /* the worker and the others, while they do not wait */
+static GPrivate      busy;      /* whether this thread is one of them */
 
 static struct
 {
@@ -49,6 +51,8 @@ static void
 sandbox_worker_wake (void)
 {
   g_mutex_lock (&lock);
+  while (n_pausing > 0)
+    g_cond_wait (&resumed, &lock);
   g_private_set (&busy, &busy);
   n_busy++;
   g_mutex_unlock (&lock);
@@ -104,13 +108,16 @@ sandbox_worker_pause (void)
   g_mutex_lock (&lock);
   if (n_busy > 0 && g_private_get (&busy) != NULL)
     n_own = 1;
+  n_pausing++;
   while (n_busy > n_own && g_cond_wait_until (&idle, &lock, end))
     ;
+  n_pausing--;
 }
 
 void
 sandbox_worker_resume (void)
 {
+  g_cond_broadcast (&resumed);
   g_mutex_unlock (&lock);
 }
 
@@ -121,6 +128,7 @@ sandbox_worker_resume_in_child (void)
   if (n_busy > 0 && g_private_get (&busy) != NULL)
     g_private_set (&busy, NULL);
   n_busy = 0;
+  n_pausing = 0;
   for (guint i = 0; i < SANDBOX_N_POOLS; i++)
     {
       pools[i].jobs = NULL;
