@@ -9,6 +9,10 @@
 
 /* What waits for the host, of each kind, and how much of it a guest can have chosen. */
 #define MAX_WAITING 256
+/* A handler that waits in a synchronous call is told there what comes meanwhile, and no handler below that: a guest could have handlers
+ * below handlers until there is no stack. So many things at a time, as all above it waits. */
+#define MAX_DEPTH 2
+#define TOLD_BELOW 8
 #define MAX_ORIGIN_BYTES 512
 
 typedef enum
@@ -43,6 +47,7 @@ struct _SandboxGatewayRelay
   GQueue          waiting; /* SandboxNews */
   guint           n_waiting[N_NEWS];
   guint           n_left_out[N_NEWS];
+  guint           n_telling; /* threads of the host, or calls below each other */
 };
 
 static void
@@ -206,11 +211,18 @@ sandbox_gateway_relay_deliver_cb (gpointer user_data)
 {
   SandboxGatewayRelay *self = user_data;
   guint                n = 0;
+  gboolean             is_deep = FALSE;
   gboolean             more = FALSE;
 
   g_mutex_lock (&self->lock);
-  n = self->waiting.length;
+  n = self->n_telling == 0 ? self->waiting.length : MIN (self->waiting.length, TOLD_BELOW);
+  is_deep = self->n_telling == MAX_DEPTH;
+  if (!is_deep)
+    self->n_telling++;
   g_mutex_unlock (&self->lock);
+  /* Who is telling goes on. */
+  if (is_deep)
+    return;
 
   for (; n > 0; n--)
     {
@@ -226,6 +238,7 @@ sandbox_gateway_relay_deliver_cb (gpointer user_data)
   sandbox_gateway_relay_tell_left_out (self);
 
   g_mutex_lock (&self->lock);
+  self->n_telling--;
   more = self->waiting.length > 0;
   g_mutex_unlock (&self->lock);
   if (more)

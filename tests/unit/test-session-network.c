@@ -1628,6 +1628,51 @@ test_filled_by_handler (Fixture      *fixture,
   heard_clear (&heard);
 }
 
+typedef struct
+{
+  Fixture *fixture;
+  guint    depth;
+  guint    deepest;
+  guint    told;
+} Deep;
+
+#define N_DEEP 1000
+
+/* As a guest that asks and asks, and a host that does something about it */
+static void
+deep_cb (SandboxSession *session,
+         const char     *origin,
+         const char     *reason,
+         gpointer        user_data)
+{
+  Deep *deep = user_data;
+
+  deep->told++;
+  deep->depth++;
+  deep->deepest = MAX (deep->deepest, deep->depth);
+  if (deep->told < N_DEEP)
+    sandbox_gateway_emit_denied (deep->fixture->gateway, NULL, "and again");
+  run_thread (deep->fixture);
+  deep->depth--;
+}
+
+static void
+test_deep (Fixture      *fixture,
+           gconstpointer data)
+{
+  Deep deep = { fixture, 0, 0, 0 };
+
+  g_test_summary ("Handlers that make calls are not called below each other without end");
+
+  script.answers[ASKED_SPAWN] = ANSWER_REFUSE;
+  g_signal_connect (fixture->session, "network-denied", G_CALLBACK (deep_cb), &deep);
+  sandbox_gateway_emit_denied (fixture->gateway, NULL, "the first one");
+  run_thread (fixture);
+  test_wait (deep.told == N_DEEP);
+  g_assert_cmpuint (deep.deepest, ==, 2);
+  g_signal_handlers_disconnect_by_data (fixture->session, &deep);
+}
+
 static void
 test_nobody_listens (Fixture      *fixture,
                      gconstpointer data)
@@ -2013,6 +2058,7 @@ main (int    argc,
   ADD_TOLD ("bound", test_bound);
   ADD_TOLD ("rooms", test_rooms);
   ADD_TOLD ("filled-by-handler", test_filled_by_handler);
+  ADD_TOLD ("deep", test_deep);
   ADD_TOLD ("nobody-listens", test_nobody_listens);
   ADD_TOLD ("odd-text", test_odd_text);
   ADD_TOLD ("handler-calls", test_handler_calls);
