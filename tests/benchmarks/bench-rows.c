@@ -80,12 +80,19 @@ bench_rows_finish (GPtrArray *rows)
     }
 }
 
+/* A difference may come out below nothing, and then it says nothing of what is compared with it. */
+static gboolean
+bench_row_is_measured (const BenchRow *row)
+{
+  return row->baseline == NULL || isnan (row->ratio) || row->ratio > 0;
+}
+
 static gboolean
 bench_row_is_kept (const BenchRow *row)
 {
   double judged = row->baseline != NULL ? row->ratio : row->value;
 
-  return !(judged > row->at_most) && !(judged < row->at_least);
+  return bench_row_is_measured (row) && !(judged > row->at_most) && !(judged < row->at_least);
 }
 
 static void
@@ -148,7 +155,8 @@ bench_rows_print_table (GPtrArray *rows,
       if (row->baseline != NULL)
         printf (" %8.3f  %s", row->ratio, row->baseline);
       if (!isnan (row->at_most))
-        printf (", at most %.2f: %s", row->at_most, kept ? "kept" : "MISSED");
+        printf (", at most %.2f: %s", row->at_most, kept ? "kept" : bench_row_is_measured (row) ? "MISSED"
+                                                                                                : "no measurement");
       if (!isnan (row->at_least))
         printf (", at least %.2f: %s", row->at_least, kept ? "kept" : "MISSED");
       printf ("\n");
