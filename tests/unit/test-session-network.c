@@ -1540,6 +1540,7 @@ test_bound (Fixture      *fixture,
   fixture_listen (fixture, &heard);
   for (guint i = 0; i < 1000; i++)
     sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
+  test_wait (heard.n_denied == 256);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 256);
   g_assert_cmpuint (heard.n_errors, ==, 1);
@@ -1547,6 +1548,7 @@ test_bound (Fixture      *fixture,
   g_assert_error (heard.error, SANDBOX_ERROR, SANDBOX_ERROR_LIMIT);
   for (guint i = 0; i < 10; i++)
     sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
+  test_wait (heard.n_denied == 266);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 266);
   g_assert_cmpuint (heard.n_errors, ==, 1);
@@ -1557,6 +1559,7 @@ test_bound (Fixture      *fixture,
   handler = g_log_set_handler ("Sandbox", G_LOG_LEVEL_DEBUG, debug_cb, (gpointer) "and 0 errors");
   for (guint i = 0; i < 257; i++)
     sandbox_gateway_emit_denied (fixture->gateway, "http://b.example", "not on the list");
+  test_wait (heard.n_denied == 266 + 256);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 266 + 256);
   g_assert_cmpuint (n_debug, ==, 1);
@@ -1580,6 +1583,7 @@ test_rooms (Fixture      *fixture,
     sandbox_gateway_emit_answered (fixture->gateway, "GET", "https://a.example", 200, 0, 0, 0);
   for (guint i = 0; i < 260; i++)
     sandbox_gateway_emit_failed (fixture->gateway, error);
+  test_wait (heard.n_errors == 256 + 1);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 256);
   g_assert_cmpuint (heard.n_requests, ==, 256);
@@ -1589,6 +1593,7 @@ test_rooms (Fixture      *fixture,
   for (guint i = 0; i < 258; i++)
     sandbox_gateway_emit_answered (fixture->gateway, "GET", "https://a.example", 200, 0, 0, 0);
   sandbox_gateway_emit_denied (fixture->gateway, NULL, "not well formed");
+  test_wait (heard.n_denied == 257);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 257);
   g_assert_cmpuint (heard.n_requests, ==, 256 + 256);
@@ -1621,6 +1626,7 @@ test_filled_by_handler (Fixture      *fixture,
   fixture->n_notified = 0;
   g_signal_connect (fixture->session, "network-denied", G_CALLBACK (fill_cb), fixture);
   sandbox_gateway_emit_denied (fixture->gateway, NULL, "the first one");
+  test_wait (heard.n_denied == 257);
   test_run_for (20);
   g_assert_cmpuint (heard.n_denied, ==, 257);
   g_assert_cmpuint (heard.n_errors, ==, 1);
