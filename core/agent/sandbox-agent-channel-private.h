@@ -38,6 +38,9 @@ SandboxAgentChannel *sandbox_agent_channel_arm (SandboxAgentChannel *self,
 /* Whether its end has come already; that of its sandbox comes before that of a slot. */
 gboolean sandbox_agent_channel_is_dead (SandboxAgentChannel *self);
 
+/* Whether something that it has said is yet to be read. */
+gboolean sandbox_agent_channel_has_news (SandboxAgentChannel *self);
+
 /* Sends what the sandbox is prepared with. Once, first; a slot has been prepared already. */
 gboolean sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                            GError             **error);

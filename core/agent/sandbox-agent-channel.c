@@ -687,6 +687,14 @@ sandbox_agent_channel_is_dead (SandboxAgentChannel *self)
 }
 
 gboolean
+sandbox_agent_channel_has_news (SandboxAgentChannel *self)
+{
+  struct pollfd polled = { self->socket_fd, POLLIN, 0 };
+
+  return poll (&polled, 1, 0) > 0 && (polled.revents & POLLIN) != 0;
+}
+
+gboolean
 sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                   GError             **error)
 {

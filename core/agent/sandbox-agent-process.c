@@ -589,10 +589,15 @@ sandbox_agent_process_start (SandboxAgentChannel  *channel,
   self->again_notify = again_notify;
 
   self->peer = sandbox_agent_peer_new (channel, slots != NULL ? sandbox_agent_slots_get_peer (slots) : NULL, &sandbox_agent_process_funcs, g_object_ref (self), sandbox_agent_process_release);
-  /* First of all: everything else is done while the agent is at it. */
+  /* First of all: everything else is done while the agent is at it. One that has said HELLO has only waited for this, and gets the
+   * processor; another one needs longer than what is left to be done here. */
   if (sandbox_agent_channel_send_setup (channel, &error) &&
       sandbox_agent_process_send_exec (self, environment, host, &error))
-    sandbox_agent_process_take_pipes (self, host);
+    {
+      if (sandbox_agent_channel_has_news (channel))
+        g_thread_yield ();
+      sandbox_agent_process_take_pipes (self, host);
+    }
   sandbox_agent_peer_watch (self->peer);
   if (error != NULL)
     sandbox_agent_peer_fail (self->peer, error);

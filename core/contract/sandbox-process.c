@@ -271,6 +271,9 @@ sandbox_process_check_finished (SandboxProcess *self)
       else
         g_task_return_boolean (waiter->task, TRUE);
     }
+  /* They have the processor before what is left to be done here. */
+  if (waiters->len > 0)
+    g_thread_yield ();
 }
 
 static gboolean
