@@ -698,7 +698,10 @@ gboolean
 sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
                                   GError             **error)
 {
+  const gboolean slots = sandbox_agent_channel_has_slots (self);
+  const gboolean forbid_set_id = (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0;
   g_autoptr (GBytes) filter = NULL;
+  g_autoptr (GBytes) slot_filter = NULL;
   g_autofree char   *buffer = NULL;
   SandboxAgentPacket packet = { .type = SANDBOX_AGENT_SETUP };
   gsize              size = 0;
@@ -706,8 +709,10 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   if (self->sandbox != NULL)
     return TRUE;
 
-  filter = sandbox_agent_filter_get (self->filter, (self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_SET_ID) != 0, error);
-  if (filter == NULL)
+  filter = sandbox_agent_filter_get (self->filter, forbid_set_id, slots ? SANDBOX_AGENT_FILTER_OF_SESSION : SANDBOX_AGENT_FILTER_WHOLE, error);
+  if (filter != NULL && slots)
+    slot_filter = sandbox_agent_filter_get (self->filter, forbid_set_id, SANDBOX_AGENT_FILTER_OF_SLOT, error);
+  if (filter == NULL || (slots && slot_filter == NULL))
     return FALSE;
 
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_FORBID_USERNS) != 0)
@@ -720,10 +725,10 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SHUT_PROC;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_BOUND_NAMES) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_BOUND_NAMES;
-  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0)
+  if (slots)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SLOTS;
   /* That kind leaves nobody to set limits, which a slot does for its command. */
-  if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SLOTS) != 0 && self->filter == SANDBOX_FILTER_STRICT)
+  if (slots && self->filter == SANDBOX_FILTER_STRICT)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_LATE_FILTER;
   if ((self->flags & SANDBOX_AGENT_CHANNEL_FLAGS_SHARED) != 0)
     packet.setup.flags |= SANDBOX_AGENT_SETUP_SHARED;
@@ -736,6 +741,11 @@ sandbox_agent_channel_send_setup (SandboxAgentChannel *self,
   packet.setup.workspace_inode = self->workspace_inode;
   packet.setup.filter = g_bytes_get_data (filter, &size);
   packet.setup.n_instructions = size / SANDBOX_AGENT_INSTRUCTION_SIZE;
+  if (slots)
+    {
+      packet.setup.slot_filter = g_bytes_get_data (slot_filter, &size);
+      packet.setup.n_slot_instructions = size / SANDBOX_AGENT_INSTRUCTION_SIZE;
+    }
   packet.setup.n_mounts = self->mounts->len;
   for (guint i = 0; i < self->mounts->len; i++)
     {

@@ -55,6 +55,7 @@ typedef struct
   const SandboxAgentFilterArchitecture *architecture;
   SandboxFilter                         kind;
   gboolean                              forbid_set_id;
+  SandboxAgentFilterPart                part;
   scmp_filter_ctx                       rules;
 } SandboxAgentFilterBuilder;
 
@@ -88,6 +89,11 @@ static const char *const denied_calls[] = {
   "move_pages", "migrate_pages", "mbind", "set_mempolicy", "set_mempolicy_home_node", "get_mempolicy",
 };
 /* clang-format on */
+
+/* What the agent makes slots with, and is refused to commands, or allowed them with some arguments only. */
+static const char *const making_calls[] = {
+  "clone", "mount", "open_tree", "move_mount", "mount_setattr", "fsopen", "fsconfig", "fsmount", "openat2", "capset", "prlimit64"
+};
 
 /* What a debugger does to processes that it may trace anyway. */
 static const char *const debugger_calls[] = { "ptrace", "process_vm_readv", "process_vm_writev", "kcmp" };
@@ -167,6 +173,15 @@ sandbox_agent_filter_allows_tracing (SandboxAgentFilterBuilder *self,
   return self->kind == SANDBOX_FILTER_DEBUGGER && sandbox_agent_filter_has_name (debugger_calls, G_N_ELEMENTS (debugger_calls), name);
 }
 
+/* Whether what there is to say of a call is said in this part. */
+static gboolean
+sandbox_agent_filter_has_part (SandboxAgentFilterBuilder *self,
+                               const char                *name)
+{
+  return self->part == SANDBOX_AGENT_FILTER_WHOLE ||
+         sandbox_agent_filter_has_name (making_calls, G_N_ELEMENTS (making_calls), name) == (self->part == SANDBOX_AGENT_FILTER_OF_SLOT);
+}
+
 /* A refusal with @error where all comparisons hold. A call that the architecture does not have needs no rule. Rules are
  * written by the numbers of this machine; libseccomp translates them. */
 static int
@@ -178,7 +193,7 @@ sandbox_agent_filter_add_array (SandboxAgentFilterBuilder *self,
 {
   int result = 0;
 
-  if (seccomp_syscall_resolve_name_arch (self->architecture->token, name) < 0)
+  if (seccomp_syscall_resolve_name_arch (self->architecture->token, name) < 0 || !sandbox_agent_filter_has_part (self, name))
     return 0;
 
   result = seccomp_rule_add_array (self->rules, SCMP_ACT_ERRNO ((uint32_t) error), seccomp_syscall_resolve_name (name), n_comparisons, comparisons);
@@ -422,11 +437,13 @@ static void
 sandbox_agent_filter_append_numbers (SandboxAgentFilterBuilder *self,
                                      GByteArray                *program)
 {
-  const struct sock_filter begin[] = {
+  const struct sock_filter load[] = {
     BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, arch)),
     BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, self->architecture->token, 1, 0),
     BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+  };
+  const struct sock_filter newer[] = {
     /* Calls newer than this file answer as absent; numbers of x32 are that large too. */
     BPF_JUMP (BPF_JMP | BPF_JGT | BPF_K, NR_NEWEST, 0, 1),
     BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
@@ -446,7 +463,11 @@ sandbox_agent_filter_append_numbers (SandboxAgentFilterBuilder *self,
     BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
   };
 
-  sandbox_agent_filter_append (program, begin, G_N_ELEMENTS (begin));
+  sandbox_agent_filter_append (program, load, G_N_ELEMENTS (load));
+  if (self->part == SANDBOX_AGENT_FILTER_OF_SLOT)
+    return;
+
+  sandbox_agent_filter_append (program, newer, G_N_ELEMENTS (newer));
   for (guint i = 0; i < N_UNASSIGNED && self->architecture->unassigned[i][0] > 0; i++)
     {
       const struct sock_filter unassigned[] = {
@@ -496,6 +517,12 @@ sandbox_agent_filter_count_head (const struct sock_filter *rules,
   return end < n_rules && sandbox_agent_filter_is (&rules[end], BPF_LD | BPF_W | BPF_ABS, number) ? end + 1 : 0;
 }
 
+static guint
+sandbox_agent_filter_get_max (SandboxAgentFilterBuilder *self)
+{
+  return self->part == SANDBOX_AGENT_FILTER_OF_SLOT ? SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX : SANDBOX_AGENT_N_INSTRUCTIONS_MAX;
+}
+
 static GBytes *
 sandbox_agent_filter_finish (SandboxAgentFilterBuilder *self,
                              GError                   **error)
@@ -517,7 +544,7 @@ sandbox_agent_filter_finish (SandboxAgentFilterBuilder *self,
         {
           n_head = sandbox_agent_filter_count_head (rules, n_rules, self->architecture->token);
           sandbox_agent_filter_append (program, rules + n_head, n_rules - n_head);
-          if (program->len / SANDBOX_AGENT_INSTRUCTION_SIZE <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
+          if (program->len / SANDBOX_AGENT_INSTRUCTION_SIZE <= sandbox_agent_filter_get_max (self))
             return g_byte_array_free_to_bytes (g_steal_pointer (&program));
         }
     }
@@ -546,12 +573,13 @@ sandbox_agent_filter_set_architecture (SandboxAgentFilterBuilder *self)
 }
 
 GBytes *
-sandbox_agent_filter_compile (SandboxFilter kind,
-                              gboolean      forbid_set_id,
-                              guint32       architecture,
-                              GError      **error)
+sandbox_agent_filter_compile (SandboxFilter          kind,
+                              gboolean               forbid_set_id,
+                              SandboxAgentFilterPart part,
+                              guint32                architecture,
+                              GError               **error)
 {
-  SandboxAgentFilterBuilder self = { NULL, kind, forbid_set_id, NULL };
+  SandboxAgentFilterBuilder self = { NULL, kind, forbid_set_id, part, NULL };
   GBytes                   *program = NULL;
   int                       result = -ENOMEM;
 
@@ -593,18 +621,19 @@ sandbox_agent_filter_compile (SandboxFilter kind,
 }
 
 GBytes *
-sandbox_agent_filter_get (SandboxFilter kind,
-                          gboolean      forbid_set_id,
-                          GError      **error)
+sandbox_agent_filter_get (SandboxFilter          kind,
+                          gboolean               forbid_set_id,
+                          SandboxAgentFilterPart part,
+                          GError               **error)
 {
-  static GBytes *programs[SANDBOX_FILTER_DEBUGGER + 1][2];
+  static GBytes *programs[SANDBOX_FILTER_DEBUGGER + 1][2][SANDBOX_AGENT_N_FILTERS];
   static GMutex  lock;
-  GBytes       **known = &programs[kind][forbid_set_id ? 1 : 0];
+  GBytes       **known = &programs[kind][forbid_set_id ? 1 : 0][part];
   GBytes        *program = NULL;
 
   g_mutex_lock (&lock);
   if (*known == NULL)
-    *known = sandbox_agent_filter_compile (kind, forbid_set_id, seccomp_arch_native (), error);
+    *known = sandbox_agent_filter_compile (kind, forbid_set_id, part, seccomp_arch_native (), error);
   if (*known != NULL)
     program = g_bytes_ref (*known);
   g_mutex_unlock (&lock);

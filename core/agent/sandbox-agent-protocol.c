@@ -152,6 +152,7 @@ write_setup (Writer                  *writer,
   writer_put (writer, setup->n_rules, 4);
   writer_put (writer, setup->n_memories, 4);
   writer_put (writer, setup->n_instructions, 4);
+  writer_put (writer, setup->n_slot_instructions, 4);
   writer_put (writer, setup->workspace_device, 8);
   writer_put (writer, setup->workspace_inode, 8);
   writer_put_path (writer, setup->workspace);
@@ -171,6 +172,7 @@ write_setup (Writer                  *writer,
       writer_put_path (writer, setup->memories[i].target);
     }
   writer_put_bytes (writer, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+  writer_put_bytes (writer, setup->slot_filter, (size_t) setup->n_slot_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
 }
 
 static bool
@@ -258,15 +260,19 @@ read_setup (Reader            *reader,
   setup->n_rules = reader_get_u32 (reader);
   setup->n_memories = reader_get_u32 (reader);
   setup->n_instructions = reader_get_u32 (reader);
+  setup->n_slot_instructions = reader_get_u32 (reader);
   setup->workspace_device = reader_get (reader, 8);
   setup->workspace_inode = reader_get (reader, 8);
   setup->workspace = reader_get_path (reader);
   if ((setup->flags & ~known) != 0 || !is_mount_target (setup->workspace) ||
       setup->n_mounts > SANDBOX_AGENT_N_MOUNTS_MAX || setup->n_rules > SANDBOX_AGENT_N_RULES_MAX ||
-      setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX)
+      setup->n_instructions == 0 || setup->n_instructions > SANDBOX_AGENT_N_INSTRUCTIONS_MAX ||
+      setup->n_slot_instructions > SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX)
     return false;
   slots = (setup->flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
   shared = (setup->flags & SANDBOX_AGENT_SETUP_SHARED) != 0;
+  if (slots != (setup->n_slot_instructions > 0))
+    return false;
   if ((!slots && (setup->flags & of_slots) != 0) || setup->n_memories > (slots && !shared ? SANDBOX_AGENT_N_MEMORIES_MAX : 0))
     return false;
   if ((setup->flags & SANDBOX_AGENT_SETUP_LOOPBACK_DOOR) != 0 && (setup->flags & SANDBOX_AGENT_SETUP_DOOR) == 0)
@@ -275,6 +281,7 @@ read_setup (Reader            *reader,
   if (!read_mounts (reader, setup, n_fds) || !read_rules (reader, setup) || !read_memories (reader, setup))
     return false;
   setup->filter = reader_take (reader, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+  setup->slot_filter = reader_take (reader, (size_t) setup->n_slot_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
   return true;
 }
 

@@ -47,6 +47,7 @@
 #define SANDBOX_AGENT_RULES_SIZE_MAX (32 * 1024) /* the paths of all rules with their NULs */
 #define SANDBOX_AGENT_N_LIMITS_MAX 16
 #define SANDBOX_AGENT_N_INSTRUCTIONS_MAX 1024
+#define SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX 128
 #define SANDBOX_AGENT_INSTRUCTION_SIZE 8 /* sizeof (struct sock_filter) */
 #define SANDBOX_AGENT_N_FDS_MAX 16
 #define SANDBOX_AGENT_N_MEMORIES_MAX 4
@@ -140,7 +141,7 @@ typedef enum
   SANDBOX_AGENT_SETUP_BOUND_NAMES = 1 << 5,    /* no more files in /tmp and /dev/shm than pages of memory; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_SLOTS = 1 << 6,          /* many commands, each in a slot that ARM makes; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_SHARED = 1 << 7,         /* only with SLOTS: they have /tmp, /dev/shm, terminals and System V objects in common */
-  SANDBOX_AGENT_SETUP_LATE_FILTER = 1 << 8,    /* only with SLOTS: the filter refuses a change of limits, so each command puts it on itself */
+  SANDBOX_AGENT_SETUP_LATE_FILTER = 1 << 8,    /* only with SLOTS: that of a slot refuses a change of limits, so each command puts it on itself */
   SANDBOX_AGENT_SETUP_DOOR = 1 << 9,           /* a Unix socket at AGENT_DOOR; needs CAP_SYS_ADMIN */
   SANDBOX_AGENT_SETUP_LOOPBACK_DOOR = 1 << 10, /* only with DOOR: AGENT_DOOR_PORT as well, in a network of the sandbox's own */
 } SandboxAgentSetupFlags;
@@ -200,7 +201,9 @@ typedef struct
   uint32_t           n_memories;                             /* only with SLOTS and without SHARED */
   SandboxAgentMemory memories[SANDBOX_AGENT_N_MEMORIES_MAX]; /* mode 1777, nosuid, nodev; names as BOUND_NAMES says */
   uint32_t           n_instructions;                         /* at least 1: there is no running without a filter */
-  const uint8_t     *filter;                                 /* struct sock_filter[n_instructions], any alignment */
+  const uint8_t     *filter;                                 /* struct sock_filter[n_instructions], any alignment; with SLOTS it binds whatever makes them, too */
+  uint32_t           n_slot_instructions;                    /* only with SLOTS, and then at least 1 */
+  const uint8_t     *slot_filter;                            /* in the same way: what a slot puts on beside it, once it is made */
 } SandboxAgentSetup;
 
 typedef struct

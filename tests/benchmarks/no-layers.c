@@ -11,13 +11,24 @@ agent_drop_privileges (int kept)
 }
 
 bool
-agent_rules_prepare (const SandboxAgentSetup *setup,
-                     int                     *ruleset_fd,
-                     SandboxAgentFailed      *failed)
+agent_rules_begin (const SandboxAgentSetup *setup,
+                   int                     *ruleset_fd,
+                   SandboxAgentFailed      *failed)
 {
   (void) setup;
   (void) failed;
   *ruleset_fd = -1;
+  return true;
+}
+
+bool
+agent_rules_finish (const SandboxAgentSetup *setup,
+                    int                      ruleset_fd,
+                    SandboxAgentFailed      *failed)
+{
+  (void) setup;
+  (void) ruleset_fd;
+  (void) failed;
   return true;
 }
 

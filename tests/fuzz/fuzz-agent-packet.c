@@ -75,6 +75,10 @@ check_contents (const SandboxAgentPacket *packet)
       check (packet->setup.n_instructions >= 1 && packet->setup.n_instructions <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX);
       for (uint32_t i = 0; i < packet->setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE; i++)
         sum += packet->setup.filter[i];
+      check ((packet->setup.n_slot_instructions >= 1) == ((packet->setup.flags & SANDBOX_AGENT_SETUP_SLOTS) != 0) &&
+             packet->setup.n_slot_instructions <= SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX);
+      for (uint32_t i = 0; i < packet->setup.n_slot_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE; i++)
+        sum += packet->setup.slot_filter[i];
     }
   else if (packet->type == SANDBOX_AGENT_EXEC)
     {
@@ -91,7 +95,7 @@ check_contents (const SandboxAgentPacket *packet)
     }
   else if (packet->type == SANDBOX_AGENT_FAILED)
     check (sandbox_agent_step_to_string (packet->failed.step) != NULL && packet->failed.error > 0);
-  check (sum <= SANDBOX_AGENT_N_INSTRUCTIONS_MAX * SANDBOX_AGENT_INSTRUCTION_SIZE * 255);
+  check (sum <= (SANDBOX_AGENT_N_INSTRUCTIONS_MAX + SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX) * SANDBOX_AGENT_INSTRUCTION_SIZE * 255);
 }
 
 /* First byte: bit 0 who speaks, bit 1 strings instead of a packet, bit 2 with the right version and length put in, the

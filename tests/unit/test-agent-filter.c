@@ -90,7 +90,18 @@ typedef struct
   gboolean      forbid_set_id;
   guint         architecture; /* in the tables above */
   GBytes       *program;
+  GBytes       *beside; /* nullable: the one of a slot, where the first is of its session */
 } Filter;
+
+/* Of several filters the one that allows least has its way, and a lower number allows less. */
+static guint32
+filter_evaluate (const Filter              *self,
+                 const struct seccomp_data *data)
+{
+  const guint32 judged = evaluate (self->program, data);
+
+  return self->beside != NULL ? MIN (judged, evaluate (self->beside, data)) : judged;
+}
 
 static guint32
 filter_judge_number (const Filter  *self,
@@ -102,7 +113,7 @@ filter_judge_number (const Filter  *self,
   if (arguments != NULL)
     memcpy (data.args, arguments, sizeof data.args);
 
-  return evaluate (self->program, &data);
+  return filter_evaluate (self, &data);
 }
 
 static void
@@ -139,19 +150,32 @@ filter_assert (const Filter  *self,
   return TRUE;
 }
 
-/* Calls @test with each filter there is. */
+static GBytes *
+filter_compile (const Filter          *self,
+                SandboxAgentFilterPart part)
+{
+  g_autoptr (GError) error = NULL;
+  GBytes *program = sandbox_agent_filter_compile (self->kind, self->forbid_set_id, part, architectures[self->architecture], &error);
+
+  g_assert_no_error (error);
+
+  return program;
+}
+
+/* Calls @test with each filter there is, in one and in two. */
 static void
 with_each (void (*test) (const Filter *filter))
 {
-  for (guint i = 0; i < 12; i++)
+  for (guint i = 0; i < 24; i++)
     {
-      Filter filter = { .kind = (SandboxFilter) (i % 3), .forbid_set_id = i / 3 % 2 == 1, .architecture = i / 6 };
-      g_autoptr (GError) error = NULL;
+      const gboolean divided = i / 12 == 1;
+      Filter         filter = { .kind = (SandboxFilter) (i % 3), .forbid_set_id = i / 3 % 2 == 1, .architecture = i / 6 % 2 };
 
-      filter.program = sandbox_agent_filter_compile (filter.kind, filter.forbid_set_id, architectures[filter.architecture], &error);
-      g_assert_no_error (error);
+      filter.program = filter_compile (&filter, divided ? SANDBOX_AGENT_FILTER_OF_SESSION : SANDBOX_AGENT_FILTER_WHOLE);
+      filter.beside = divided ? filter_compile (&filter, SANDBOX_AGENT_FILTER_OF_SLOT) : NULL;
       test (&filter);
       g_bytes_unref (filter.program);
+      g_clear_pointer (&filter.beside, g_bytes_unref);
     }
 }
 
@@ -274,7 +298,7 @@ check_numbers (const Filter *filter)
       {
         struct seccomp_data data = { .nr = (int) number, .arch = i < G_N_ELEMENTS (strangers) ? strangers[i] : architectures[1 - filter->architecture] };
 
-        g_assert_cmphex (evaluate (filter->program, &data), ==, SECCOMP_RET_KILL_PROCESS);
+        g_assert_cmphex (filter_evaluate (filter, &data), ==, SECCOMP_RET_KILL_PROCESS);
       }
 
   /* Of the strict filter each number is looked at: no hole in the table is open. */
@@ -518,21 +542,23 @@ test_unsupported (void)
   g_autoptr (GError) error = NULL;
 
   g_test_summary ("There is no filter for other architectures, so nothing runs there");
-  g_assert_null (sandbox_agent_filter_compile (SANDBOX_FILTER_DEFAULT, FALSE, AUDIT_ARCH_PPC64LE, &error));
+  g_assert_null (sandbox_agent_filter_compile (SANDBOX_FILTER_DEFAULT, FALSE, SANDBOX_AGENT_FILTER_WHOLE, AUDIT_ARCH_PPC64LE, &error));
   g_assert_error (error, SANDBOX_ERROR, SANDBOX_ERROR_UNAVAILABLE);
 }
 
 static void
 test_shared (void)
 {
-  g_autoptr (GBytes) first = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, TRUE, NULL);
-  g_autoptr (GBytes) second = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, TRUE, NULL);
-  g_autoptr (GBytes) other = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, FALSE, NULL);
-  g_autoptr (GBytes) debugger = sandbox_agent_filter_get (SANDBOX_FILTER_DEBUGGER, TRUE, NULL);
+  g_autoptr (GBytes) first = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, TRUE, SANDBOX_AGENT_FILTER_WHOLE, NULL);
+  g_autoptr (GBytes) second = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, TRUE, SANDBOX_AGENT_FILTER_WHOLE, NULL);
+  g_autoptr (GBytes) other = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, FALSE, SANDBOX_AGENT_FILTER_WHOLE, NULL);
+  g_autoptr (GBytes) part = sandbox_agent_filter_get (SANDBOX_FILTER_STRICT, TRUE, SANDBOX_AGENT_FILTER_OF_SLOT, NULL);
+  g_autoptr (GBytes) debugger = sandbox_agent_filter_get (SANDBOX_FILTER_DEBUGGER, TRUE, SANDBOX_AGENT_FILTER_WHOLE, NULL);
 
   g_test_summary ("Each filter is made once");
   g_assert_true (first == second);
   g_assert_false (g_bytes_equal (first, other));
+  g_assert_false (g_bytes_equal (first, part));
   g_assert_false (g_bytes_equal (first, debugger));
 }
 

@@ -61,6 +61,8 @@ typedef struct
   SandboxAgentLimit         limit; /* value 0: none */
   const struct sock_filter *filter;
   guint                     n_instructions;
+  const struct sock_filter *slot_filter; /* beside it */
+  guint                     n_slot_instructions;
   guint32                   setup_flags; /* 0: forbid user namespaces, private devpts */
   const char               *workspace;
   guint64                   wrong_inode;
@@ -342,6 +344,11 @@ send_setup (Sandbox       *self,
     .n_instructions = options->filter != NULL ? options->n_instructions : G_N_ELEMENTS (filter_nothing),
     .filter = (const uint8_t *) (options->filter != NULL ? options->filter : filter_nothing),
   };
+  if ((options->setup_flags & SANDBOX_AGENT_SETUP_SLOTS) != 0)
+    {
+      packet.setup.n_slot_instructions = options->slot_filter != NULL ? options->n_slot_instructions : G_N_ELEMENTS (filter_nothing);
+      packet.setup.slot_filter = (const uint8_t *) (options->slot_filter != NULL ? options->slot_filter : filter_nothing);
+    }
   if (options->setup_flags == 0 && !options->no_capabilities)
     packet.setup.flags = SANDBOX_AGENT_SETUP_FORBID_USERNS | SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS;
   if (options->layers != NULL)
@@ -1057,7 +1064,7 @@ test_check (Fixture      *fixture,
       const SandboxFilter wants = (SandboxFilter) (i % G_N_ELEMENTS (kinds));
       const char *const   argv[] = { "/run/sandbox-agent", "check", kinds[wants], "set-id", NULL };
       g_autoptr (GError) error = NULL;
-      g_autoptr (GBytes) filter = sandbox_agent_filter_get (has, TRUE, &error);
+      g_autoptr (GBytes) filter = sandbox_agent_filter_get (has, TRUE, SANDBOX_AGENT_FILTER_WHOLE, &error);
       g_autoptr (Sandbox) sandbox = NULL;
       const gboolean good = wants == has || wants == SANDBOX_FILTER_DEBUGGER || (wants == SANDBOX_FILTER_DEFAULT && has == SANDBOX_FILTER_STRICT);
       gsize          size = 0;
@@ -2210,6 +2217,24 @@ list_descriptors (int pidfd)
   return g_strjoinv (" ", (char **) names->pdata);
 }
 
+/* Some time. A session's process 1 that has made what it can of the next slot has a directory for each memory file system and for the
+ * terminals, beside what it had. */
+static void
+assert_descriptors (int         pidfd,
+                    const char *expected)
+{
+  const gint64     end = g_get_monotonic_time () + PATIENCE_MS * 1000;
+  g_autofree char *open = list_descriptors (pidfd);
+
+  while (!g_str_equal (open, expected) && g_get_monotonic_time () < end)
+    {
+      g_usleep (1000);
+      g_free (open);
+      open = list_descriptors (pidfd);
+    }
+  g_assert_cmpstr (open, ==, expected);
+}
+
 static void
 test_slots (Fixture      *fixture,
             gconstpointer unused)
@@ -2295,10 +2320,9 @@ test_slot_is_bare (Fixture      *fixture,
   sandbox_serve (slot, &slot->hello);
   if (host_is_root ())
     {
-      g_autofree char *of_slot = list_descriptors (slot->pidfd);
       g_autofree char *of_session = list_descriptors (session->pidfd);
 
-      g_assert_cmpstr (of_slot, ==, "/ / / /workspace anon_inode anon_inode pipe socket");
+      assert_descriptors (slot->pidfd, "/ / / /workspace anon_inode anon_inode pipe socket");
       g_assert_nonnull (strstr (of_session, "/memfd"));
     }
   else
@@ -2544,8 +2568,6 @@ test_many_slots (Fixture      *fixture,
 {
   g_autoptr (Sandbox) session = session_start (fixture, &(Options){ 0 });
   g_autoptr (Sandbox) last = NULL;
-  g_autofree char *before = host_is_root () ? list_descriptors (session->pidfd) : NULL;
-  g_autofree char *after = NULL;
   g_autofree char *path = NULL;
   g_autofree char *children = NULL;
   gint64           limit = g_get_monotonic_time () + PATIENCE_MS * 1000;
@@ -2584,22 +2606,80 @@ test_many_slots (Fixture      *fixture,
       g_usleep (1000);
     }
   while (children[0] != '\0');
-  after = host_is_root () ? list_descriptors (session->pidfd) : NULL;
-  g_assert_cmpstr (after, ==, before);
+  if (host_is_root ())
+    assert_descriptors (session->pidfd, "/ / / / / / /workspace anon_inode socket");
   session_finish (session);
+}
+
+static void
+test_supply (Fixture      *fixture,
+             gconstpointer unused)
+{
+  static const SandboxAgentRule rules[] = {
+    { "/", SANDBOX_AGENT_RULE_READ }, { "/dev", SANDBOX_AGENT_RULE_DEVICE }, { "/tmp", SANDBOX_AGENT_RULE_WRITE }, { "/dev/shm", SANDBOX_AGENT_RULE_WRITE }, { "/workspace/there", SANDBOX_AGENT_RULE_WRITE }, { NULL, 0 }
+  };
+  g_autoptr (Sandbox) session = NULL;
+
+  g_test_summary ("A slot that was prepared for is as any other one: what is its own is there and empty, what is not it cannot change, and a rule "
+                  "is for what is at its path by then");
+  g_assert_cmpint (mkdirat (fixture->workspace_fd, "there", 0777), ==, 0);
+  session = session_start (fixture, &(Options){ .rules = rules });
+  for (guint i = 0; i < 4; i++)
+    {
+      g_autofree char *old = g_strdup_printf ("old-%u", i);
+
+      /* the next slot is prepared for, the one after it is not, or hardly */
+      if (host_is_root ())
+        assert_descriptors (session->pidfd, "/ / / / / / /workspace anon_inode anon_inode socket");
+      else
+        g_usleep (50000);
+      for (guint j = 0; j < 2; j++)
+        assert_slot_output (session,
+                            "ls -A /tmp /dev/shm there; ls /dev/pts; touch /tmp/x /dev/shm/x there/x; ls -A /tmp /dev/shm; rm there/x; exec 2>/dev/null;"
+                            "touch /workspace/x || echo no; touch /x || echo no; echo > /dev/null; (echo 1 > /proc/sys/kernel/domainname) || echo no",
+                            "/dev/shm:\n\n/tmp:\n\nthere:\nptmx\n/dev/shm:\nx\n\n/tmp:\nx\nno\nno\nno\n");
+      g_assert_cmpint (renameat (fixture->workspace_fd, "there", fixture->workspace_fd, old), ==, 0);
+      g_assert_cmpint (mkdirat (fixture->workspace_fd, "there", 0777), ==, 0);
+      g_assert_cmpint (fchmodat (fixture->workspace_fd, "there", 0777, 0), ==, 0);
+    }
+  if (host_is_root ())
+    {
+      g_autoptr (Sandbox) slot = NULL;
+
+      assert_descriptors (session->pidfd, "/ / / / / / /workspace anon_inode anon_inode socket");
+      slot = slot_new (session, NULL);
+      sandbox_serve (slot, &slot->hello);
+      assert_descriptors (slot->pidfd, "/ / / /workspace anon_inode anon_inode anon_inode pipe socket");
+    }
+  session_finish (session);
+}
+
+/* Of its process 1 */
+static guint
+count_filters (Sandbox *session)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/status", pidfd_get_pid (session->pidfd));
+  g_autofree char *status = NULL;
+  const char      *line = NULL;
+
+  g_assert_true (g_file_get_contents (path, &status, NULL, NULL));
+  line = strstr (status, "\nSeccomp_filters:\t");
+  g_assert_nonnull (line);
+  return (guint) g_ascii_strtoull (strchr (line, '\t') + 1, NULL, 10);
 }
 
 static void
 test_slot_filters (Fixture      *fixture,
                    gconstpointer unused)
 {
-  g_test_summary ("Under each filter that there is a command in a slot gets its limits and its directory");
+  g_test_summary ("Under each filter that there is a command in a slot gets its limits and its directory; what makes slots has one half of the filter");
   fixture_write (fixture, "a/b/file", "", 0644);
   for (guint i = 0; i < 6; i++)
     {
       const SandboxFilter kind = i / 2;
       g_autoptr (GError) error = NULL;
-      g_autoptr (GBytes) bytes = sandbox_agent_filter_get (kind, i % 2 == 1, &error);
+      g_autoptr (GBytes) bytes = sandbox_agent_filter_get (kind, i % 2 == 1, SANDBOX_AGENT_FILTER_OF_SESSION, &error);
+      g_autoptr (GBytes) beside = sandbox_agent_filter_get (kind, i % 2 == 1, SANDBOX_AGENT_FILTER_OF_SLOT, NULL);
       g_autoptr (Sandbox) session = NULL;
       g_autoptr (Sandbox) slot = NULL;
       gsize   size = 0;
@@ -2608,16 +2688,20 @@ test_slot_filters (Fixture      *fixture,
       g_assert_no_error (error);
       options.filter = g_bytes_get_data (bytes, &size);
       options.n_instructions = size / sizeof (struct sock_filter);
+      g_assert_nonnull (beside);
+      options.slot_filter = g_bytes_get_data (beside, &size);
+      options.n_slot_instructions = size / sizeof (struct sock_filter);
       if (kind == SANDBOX_FILTER_STRICT)
         options.setup_flags |= SANDBOX_AGENT_SETUP_LATE_FILTER;
       session = session_start (fixture, &options);
-      slot = slot_run (session, &(Options){ .script = "pwd; ulimit -n; grep ^Seccomp: /proc/self/status; ulimit -n 32 2>/dev/null || echo kept",
+      slot = slot_run (session, &(Options){ .script = "pwd; ulimit -n; grep ^Seccomp_ /proc/self/status; ulimit -n 32 2>/dev/null || echo kept",
                                             .cwd = "a//./b/",
                                             .deadline_us = 10000000,
                                             .strings_in_memfd = TRUE,
                                             .limit = { RLIMIT_NOFILE, 64 } });
       g_assert_cmpstr (sandbox_agent_step_to_string (slot->failed.step), ==, sandbox_agent_step_to_string (0));
-      g_assert_cmpstr (slot->output->str, ==, kind == SANDBOX_FILTER_STRICT ? "/workspace/a/b\n64\nSeccomp:\t2\nkept\n" : "/workspace/a/b\n64\nSeccomp:\t2\n");
+      g_assert_cmpstr (slot->output->str, ==, kind == SANDBOX_FILTER_STRICT ? "/workspace/a/b\n64\nSeccomp_filters:\t2\nkept\n" : "/workspace/a/b\n64\nSeccomp_filters:\t2\n");
+      g_assert_cmpuint (count_filters (session), ==, 1);
       session_finish (session);
     }
 }
@@ -2658,11 +2742,10 @@ test_overlay (Fixture      *fixture,
     {
       g_autofree char *path = g_strdup_printf ("/proc/%d/mountinfo", pidfd_get_pid (session->pidfd));
       g_autofree char *mounts = NULL;
-      g_autofree char *open = list_descriptors (session->pidfd);
 
       g_assert_true (g_file_get_contents (path, &mounts, NULL, &error));
       g_assert_null (strstr (mounts, fixture->workspace));
-      g_assert_cmpstr (open, ==, "/ / / /workspace anon_inode socket");
+      assert_descriptors (session->pidfd, "/ / / / / / /workspace anon_inode socket");
     }
   session_finish (session);
 }
@@ -2710,6 +2793,7 @@ main (int    argc,
   ADD ("session-garbage", test_session_garbage);
   ADD ("arm-fails", test_arm_fails);
   ADD ("many-slots", test_many_slots);
+  ADD ("supply", test_supply);
   ADD ("slot-filters", test_slot_filters);
   ADD ("overlay", test_overlay);
   ADD ("deadline", test_deadline);

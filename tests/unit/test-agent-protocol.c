@@ -287,6 +287,8 @@ test_memories (void)
       gsize              length = 0;
 
       packet.setup.flags |= memories[i].flags;
+      packet.setup.n_slot_instructions = (memories[i].flags & SANDBOX_AGENT_SETUP_SLOTS) != 0;
+      packet.setup.slot_filter = filter + SANDBOX_AGENT_INSTRUCTION_SIZE;
       packet.setup.n_memories = memories[i].n_memories;
       for (guint j = 0; j < SANDBOX_AGENT_N_MEMORIES_MAX; j++)
         packet.setup.memories[j] = (SandboxAgentMemory){ memories[i].target, j + 1 };
@@ -302,6 +304,8 @@ test_memories (void)
           g_assert_cmpuint (back.setup.memories[j].size, ==, j + 1);
         }
       g_assert_cmpmem (back.setup.filter, back.setup.n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE, filter, sizeof filter);
+      g_assert_cmpmem (back.setup.slot_filter, back.setup.n_slot_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE,
+                       filter + SANDBOX_AGENT_INSTRUCTION_SIZE, packet.setup.n_slot_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
     }
 }
 
@@ -473,6 +477,8 @@ test_largest (void)
     packet.setup.memories[i] = (SandboxAgentMemory){ path, G_MAXUINT64 };
   packet.setup.filter = program;
   packet.setup.n_instructions = SANDBOX_AGENT_N_INSTRUCTIONS_MAX;
+  packet.setup.slot_filter = program;
+  packet.setup.n_slot_instructions = SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX;
   packet.n_fds = SANDBOX_AGENT_N_MOUNTS_MAX + 1;
   g_assert_cmpuint (sandbox_agent_encode (&packet, buffer, sizeof buffer), >, SANDBOX_AGENT_N_MOUNTS_MAX * SANDBOX_AGENT_PATH_MAX);
   g_assert_true (sandbox_agent_decode (SANDBOX_AGENT_FROM_HOST, buffer,
@@ -599,6 +605,21 @@ test_bad_setup (void)
   refuse_setup (packet);
   packet = make_setup ();
   packet.setup.filter = NULL;
+  refuse_setup (packet);
+  packet = make_setup ();
+  packet.setup.slot_filter = filter;
+  packet.setup.n_slot_instructions = 1; /* without slots */
+  refuse_setup (packet);
+  packet.setup.flags |= SANDBOX_AGENT_SETUP_SLOTS;
+  packet.setup.n_slot_instructions = 0;
+  refuse_setup (packet);
+  packet.setup.slot_filter = program;
+  packet.setup.n_slot_instructions = SANDBOX_AGENT_N_SLOT_INSTRUCTIONS_MAX + 1;
+  refuse_setup (packet);
+  packet.setup.n_slot_instructions = G_MAXUINT32;
+  refuse_setup (packet);
+  packet.setup.slot_filter = NULL;
+  packet.setup.n_slot_instructions = 1;
   refuse_setup (packet);
   packet = make_setup ();
   packet.setup.n_mounts = SANDBOX_AGENT_N_MOUNTS_MAX + 1;

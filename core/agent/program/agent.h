@@ -20,6 +20,7 @@
 #define AGENT_MOUNT_ATTR_RDONLY 0x01
 #define AGENT_MOUNT_ATTR_NOSUID 0x02
 #define AGENT_MOUNT_ATTR_NODEV 0x04
+#define AGENT_MOUNT_ATTR_NOEXEC 0x08
 #define AGENT_MOVE_MOUNT_F_EMPTY_PATH 0x04
 #define AGENT_MOVE_MOUNT_T_EMPTY_PATH 0x40
 #define AGENT_CLOSE_RANGE_CLOEXEC 0x04
@@ -31,6 +32,8 @@
 #define AGENT_FSCONFIG_CMD_CREATE 6
 
 #define AGENT_CAP_SYS_ADMIN 21
+
+#define AGENT_TERMINALS "/dev/pts"
 
 #define AGENT_NUMBER_SIZE 24
 
@@ -76,12 +79,27 @@ typedef struct
   int                     workspace_fd; /* O_PATH */
   uint64_t                workspace_device;
   uint64_t                workspace_inode;
-  int                     ruleset_fd; /* -1: none */
-  struct agent_sock_fprog filter;
-  bool                    is_filtered; /* it binds process 1 already, and so whatever that starts */
+  int                     ruleset_fd;  /* -1: none */
+  struct agent_sock_fprog filter;      /* what commands have, or the rest of it, if the session's process 1 has some of it */
+  bool                    is_filtered; /* it binds process 1 of the command already, and so whatever that starts */
   uint32_t                n_doors;
   int                     doors[SANDBOX_AGENT_N_DOORS_MAX]; /* until they are handed out */
 } AgentSession;
+
+/* What of a slot needs no namespace of its own: made ahead, while nobody waits, for one slot; -1 for what that makes itself. */
+typedef struct
+{
+  bool is_made;
+  int  ruleset_fd; /* without the rules for what is the slot's own */
+  int  memory_fds[SANDBOX_AGENT_N_MEMORIES_MAX];
+  int  devpts_fd;
+} AgentSupply;
+
+#define AGENT_SUPPLY_NONE           \
+ {                                  \
+  false, -1, { -1, -1, -1, -1 }, -1 \
+ }
+_Static_assert(SANDBOX_AGENT_N_MEMORIES_MAX == 4, "as many as in AGENT_SUPPLY_NONE");
 
 /* One command on its way to exec, or running. */
 typedef struct
@@ -106,8 +124,10 @@ bool agent_set_signal_mask (uint64_t blocked);
 int agent_open_path (int         directory_fd,
                      const char *path,
                      uint64_t    resolve);
-/* closes all but @socket_fd; 0 to 2 are held by something useless then, so that no descriptor that arrives gets such a number */
-bool agent_close_descriptors (int socket_fd);
+/* closes all but @socket_fd and *@kept_fd (NULL or -1: none), which gets another number; 0 to 2 are held by something useless then,
+ * so that no descriptor that arrives gets such a number */
+bool agent_close_descriptors (int  socket_fd,
+                              int *kept_fd);
 /* @kept: the only one that stays, or -1; it must be one below 32 */
 bool agent_keep_capability (int kept);
 /* effective, permitted, inheritable; then the same for capabilities from 32 on */
@@ -134,10 +154,14 @@ void agent_format_number (uint64_t number,
 /* empties the capability sets but for @kept, as above; nothing can be gained by exec: not by set-id files, file
  * capabilities or uid 0 */
 bool agent_drop_privileges (int kept);
-/* makes what commands may do with files; -1 where the kernel has no such thing or nothing was asked for */
-bool agent_rules_prepare (const SandboxAgentSetup *setup,
-                          int                     *ruleset_fd,
-                          SandboxAgentFailed      *failed);
+/* makes what commands may do with files, but for what slots do not share; -1 where the kernel has no such thing or nothing was asked for */
+bool agent_rules_begin (const SandboxAgentSetup *setup,
+                        int                     *ruleset_fd,
+                        SandboxAgentFailed      *failed);
+/* adds the rest, in the slot */
+bool agent_rules_finish (const SandboxAgentSetup *setup,
+                         int                      ruleset_fd,
+                         SandboxAgentFailed      *failed);
 /* both bind the calling process, and all that it becomes */
 bool agent_rules_enforce (int ruleset_fd);
 bool agent_filter_enforce (const struct agent_sock_fprog *filter);
@@ -166,22 +190,37 @@ int agent_session_open_workspace (const char         *path,
                                   struct stat        *found,
                                   SandboxAgentFailed *failed);
 
+/* binds process 1 of a session by what all of its slots have; READY comes after that */
+bool agent_session_enforce (const AgentSession *self);
+
 /* slot.c: READY, then a slot for each ARM */
 void agent_slots (AgentSession *session,
                   int           socket_fd,
                   int           children_fd) __attribute__ ((noreturn));
+
+/* supply.c: whether what is at a path is made with each slot; whether it is the same for all of them, whatever commands do */
+bool agent_slot_owns (const SandboxAgentSetup *setup,
+                      const char              *path);
+bool agent_slots_share (const SandboxAgentSetup *setup,
+                        const char              *path);
+void agent_supply_make (AgentSupply             *self,
+                        const SandboxAgentSetup *setup);
+void agent_supply_drop (AgentSupply *self);
 
 /* mounts.c: failures leave errno */
 bool agent_mount_attach (int                      mount_fd,
                          const SandboxAgentMount *mount);
 bool agent_mount_overlay (const SandboxAgentMount *mount,
                           const int                fds[2]);
-bool agent_mount_devpts (void);
 bool agent_mount_proc (void);
 /* what of /proc is not about processes becomes read-only */
 bool agent_mount_shut_proc (void);
-bool agent_mount_memory (const SandboxAgentMemory *memory,
-                         bool                      bound_names);
+/* new and in no place, or -1; then in its place, also one that the guest could have changed the way to; @mount_fd is closed */
+int  agent_mount_new_devpts (void);
+int  agent_mount_new_memory (const SandboxAgentMemory *memory,
+                             bool                      bound_names);
+bool agent_mount_place (int         mount_fd,
+                        const char *target);
 bool agent_mount_bound_names (const char *directory);
 /* an empty directory in memory for @n_names files that take no room; then nobody makes, changes or removes one any more */
 bool agent_mount_names (const char *target,

@@ -55,10 +55,20 @@ agent_open_path (int         directory_fd,
 }
 
 bool
-agent_close_descriptors (int socket_fd)
+agent_close_descriptors (int  socket_fd,
+                         int *kept_fd)
 {
+  int last_fd = socket_fd;
+
+  if (kept_fd != NULL && *kept_fd >= 0)
+    {
+      last_fd++;
+      if (*kept_fd != last_fd && dup3 (*kept_fd, last_fd, O_CLOEXEC) < 0)
+        return false;
+      *kept_fd = last_fd;
+    }
   if (syscall (SYS_close_range, 0, socket_fd - 1, 0) < 0 ||
-      syscall (SYS_close_range, socket_fd + 1, UINT_MAX, 0) < 0 ||
+      syscall (SYS_close_range, last_fd + 1, UINT_MAX, 0) < 0 ||
       fcntl (socket_fd, F_SETFD, FD_CLOEXEC) < 0)
     return false;
   for (int i = 0; i < 3; i++)

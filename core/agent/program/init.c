@@ -143,6 +143,8 @@ init_setup (Init               *self,
     agent_end ();
   if (slots)
     {
+      if (!agent_session_enforce (self->session))
+        init_fail (self, &(SandboxAgentFailed){ SANDBOX_AGENT_STEP_SECCOMP, errno, 0 });
       close (self->polls[POLL_DEADLINE].fd);
       agent_slots (self->session, self->socket_fd, self->polls[POLL_CHILDREN].fd);
     }
@@ -355,7 +357,7 @@ agent_init (int    argc,
   if (argc != 1 || !agent_parse_number (argv[0], 3, INT_MAX, &socket_fd) ||
       !agent_set_signal_mask (UINT64_MAX) || !agent_reset_signals () ||
       prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || !agent_follow_parent () ||
-      !agent_close_descriptors ((int) socket_fd))
+      !agent_close_descriptors ((int) socket_fd, NULL))
     _exit (AGENT_EXIT_FAILURE);
   init_watch (&self, (int) socket_fd);
   init_hello (&self);

@@ -119,10 +119,34 @@ rules_add (int                     ruleset_fd,
   return error == 0;
 }
 
+/* Those for what slots share, or the others. */
+static bool
+rules_add_some (const SandboxAgentSetup *setup,
+                int                      ruleset_fd,
+                struct ruleset_attr      attr,
+                bool                     shared,
+                SandboxAgentFailed      *failed)
+{
+  for (uint32_t i = 0; i < setup->n_rules; i++)
+    if (agent_slots_share (setup, setup->rules[i].path) == shared &&
+        !rules_add (ruleset_fd, &setup->rules[i], attr.handled_access_fs))
+      {
+        *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_LANDLOCK, errno, i + 1 };
+        return false;
+      }
+  return true;
+}
+
+static long
+rules_get_version (void)
+{
+  return syscall (SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
+}
+
 bool
-agent_rules_prepare (const SandboxAgentSetup *setup,
-                     int                     *ruleset_fd,
-                     SandboxAgentFailed      *failed)
+agent_rules_begin (const SandboxAgentSetup *setup,
+                   int                     *ruleset_fd,
+                   SandboxAgentFailed      *failed)
 {
   struct ruleset_attr attr;
   long                version;
@@ -131,8 +155,7 @@ agent_rules_prepare (const SandboxAgentSetup *setup,
   if (setup->n_rules == 0)
     return true;
 
-  *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_LANDLOCK, 0, 0 };
-  version = syscall (SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
+  version = rules_get_version ();
   /* not in this kernel, or not among its security modules: the host knows from its probe */
   if (version < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
     return true;
@@ -142,17 +165,18 @@ agent_rules_prepare (const SandboxAgentSetup *setup,
   *ruleset_fd = version < 0 ? -1 : (int) syscall (SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
   if (*ruleset_fd < 0)
     {
-      failed->error = errno;
+      *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_LANDLOCK, errno, 0 };
       return false;
     }
-  for (uint32_t i = 0; i < setup->n_rules; i++)
-    if (!rules_add (*ruleset_fd, &setup->rules[i], attr.handled_access_fs))
-      {
-        failed->error = errno;
-        failed->detail = i + 1;
-        return false;
-      }
-  return true;
+  return rules_add_some (setup, *ruleset_fd, attr, true, failed);
+}
+
+bool
+agent_rules_finish (const SandboxAgentSetup *setup,
+                    int                      ruleset_fd,
+                    SandboxAgentFailed      *failed)
+{
+  return ruleset_fd < 0 || rules_add_some (setup, ruleset_fd, rules_get_handled (rules_get_version ()), false, failed);
 }
 
 bool

@@ -46,6 +46,8 @@ agent_mount_attach (int                      mount_fd,
   return error == 0;
 }
 
+#define ATTRIBUTES (AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NODEV)
+
 /* An option is a name and its value, NULL for a flag. */
 static int
 mount_new (const char        *type,
@@ -59,7 +61,7 @@ mount_new (const char        *type,
   for (; good && *options != NULL; options += 2)
     good = syscall (SYS_fsconfig, fd, options[1] != NULL ? AGENT_FSCONFIG_SET_STRING : AGENT_FSCONFIG_SET_FLAG, options[0], options[1], 0) == 0;
   if (good && syscall (SYS_fsconfig, fd, AGENT_FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
-    mount_fd = (int) syscall (SYS_fsmount, fd, AGENT_FSMOUNT_CLOEXEC, attributes | AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NODEV);
+    mount_fd = (int) syscall (SYS_fsmount, fd, AGENT_FSMOUNT_CLOEXEC, attributes);
   mount_close (fd);
   return mount_fd;
 }
@@ -81,7 +83,7 @@ mount_new_overlay (const char *lower,
 {
   const char *const options[] = { "lowerdir", lower, "upperdir", upper, "workdir", work, "index", "off", "userxattr", NULL, NULL };
 
-  return mount_new ("overlay", options, 0);
+  return mount_new ("overlay", options, ATTRIBUTES);
 }
 
 /* An overlay asks for its layers by their paths, so they are mounted for a moment: on top of @target_fd, where nothing can be
@@ -94,7 +96,7 @@ mount_new_overlay_from (int       target_fd,
   const struct agent_mount_attr below = { .attr_set = AGENT_MOUNT_ATTR_RDONLY | AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NODEV,
                                           .propagation = MS_PRIVATE };
   const struct agent_mount_attr base = { .attr_set = AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE };
-  const int                     place_fd = mount_new ("tmpfs", options, 0);
+  const int                     place_fd = mount_new ("tmpfs", options, ATTRIBUTES);
   int                           overlay_fd = -1;
 
   if (place_fd >= 0 && mkdirat (place_fd, "lower", 0700) == 0 && mkdirat (place_fd, "base", 0700) == 0 &&
@@ -134,10 +136,12 @@ agent_mount_overlay (const SandboxAgentMount *mount,
   return good;
 }
 
-bool
-agent_mount_devpts (void)
+int
+agent_mount_new_devpts (void)
 {
-  return mount ("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,max=" TERMINALS_MAX) == 0;
+  static const char *const options[] = { "newinstance", NULL, "ptmxmode", "0666", "mode", "0620", "max", TERMINALS_MAX, NULL };
+
+  return mount_new ("devpts", options, AGENT_MOUNT_ATTR_NOSUID | AGENT_MOUNT_ATTR_NOEXEC);
 }
 
 bool
@@ -174,17 +178,14 @@ agent_mount_shut_proc (void)
   return mount_cover (settings, settings, 0) && mount_cover (triggers, triggers, 0) && mount_cover ("/dev/null", "/proc/keys", AGENT_MOUNT_ATTR_NODEV);
 }
 
-/* The way to @memory's target may be the guest's by now, so no link is followed. */
-bool
-agent_mount_memory (const SandboxAgentMemory *memory,
-                    bool                      bound_names)
+int
+agent_mount_new_memory (const SandboxAgentMemory *memory,
+                        bool                      bound_names)
 {
   const uint64_t n_pages = memory->size / (uint64_t) sysconf (_SC_PAGESIZE);
   char           size[AGENT_NUMBER_SIZE], names[AGENT_NUMBER_SIZE];
   const char    *options[7] = { "mode", "1777", NULL };
   size_t         n_options = 2;
-  int            target_fd, mount_fd = -1;
-  bool           good;
 
   agent_format_number (memory->size, size);
   agent_format_number (n_pages > NAMES_MIN ? n_pages : NAMES_MIN, names);
@@ -200,12 +201,19 @@ agent_mount_memory (const SandboxAgentMemory *memory,
       options[n_options++] = names;
     }
   options[n_options] = NULL;
-  target_fd = agent_open_path (AT_FDCWD, memory->target, 0);
-  if (target_fd >= 0)
-    mount_fd = mount_new ("tmpfs", options, 0);
-  good = mount_fd >= 0 && mount_move (mount_fd, target_fd, "");
-  mount_close (mount_fd);
+  return mount_new ("tmpfs", options, ATTRIBUTES);
+}
+
+/* The way to @target may be the guest's by now, so no link is followed. */
+bool
+agent_mount_place (int         mount_fd,
+                   const char *target)
+{
+  const int  target_fd = mount_fd >= 0 ? agent_open_path (AT_FDCWD, target, 0) : -1;
+  const bool good = target_fd >= 0 && mount_move (mount_fd, target_fd, "");
+
   mount_close (target_fd);
+  mount_close (mount_fd);
   return good;
 }
 
@@ -215,17 +223,9 @@ agent_mount_names (const char *target,
 {
   char              names[AGENT_NUMBER_SIZE];
   const char *const options[] = { "mode", "0755", "size", "4096", "nr_inodes", names, NULL };
-  const int         target_fd = agent_open_path (AT_FDCWD, target, 0);
-  int               mount_fd = -1;
-  bool              good;
 
   agent_format_number (n_names + 1, names); /* the directory counts */
-  if (target_fd >= 0)
-    mount_fd = mount_new ("tmpfs", options, 0);
-  good = mount_fd >= 0 && mount_move (mount_fd, target_fd, "");
-  mount_close (mount_fd);
-  mount_close (target_fd);
-  return good;
+  return agent_mount_place (mount_new ("tmpfs", options, ATTRIBUTES), target);
 }
 
 /* The file system and this mount of it, of which slots get copies. */

@@ -15,7 +15,9 @@
 #define INOTIFY_INSTANCES_MAX "64"
 #define INOTIFY_WATCHES_MAX "65536"
 
-static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX] AGENT_PAGE_ALIGNED;
+/* Of a command, or of a slot; and what binds process 1 as well, where it makes slots. */
+static struct agent_sock_filter command_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX] AGENT_PAGE_ALIGNED;
+static struct agent_sock_filter session_filter[SANDBOX_AGENT_N_INSTRUCTIONS_MAX];
 
 /* Puts @name of @directory_fd, which then is closed, into a mount of its own unless it is one; leaves a descriptor of
  * that mount, or -1. */
@@ -191,6 +193,39 @@ session_mount (const SandboxAgentPacket *packet,
   return true;
 }
 
+/* Where each slot has memory of its own, the session needs none: the kernel copies all mounts for a slot. What cannot be unmounted,
+ * as something is mounted below, stays: a slot covers it. */
+static void
+session_drop_memories (const SandboxAgentSetup *setup)
+{
+  for (uint32_t i = 0; i < setup->n_memories; i++)
+    umount2 (setup->memories[i].target, UMOUNT_NOFOLLOW);
+}
+
+static bool
+session_bound_names (const SandboxAgentSetup *setup,
+                     const char              *directory)
+{
+  return (setup->flags & SANDBOX_AGENT_SETUP_BOUND_NAMES) == 0 || agent_slot_owns (setup, directory) || agent_mount_bound_names (directory);
+}
+
+static void
+session_set_filter (AgentSession  *self,
+                    const uint8_t *filter,
+                    uint32_t       n_instructions)
+{
+  memcpy (command_filter, filter, (size_t) n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+  self->filter = (struct agent_sock_fprog){ (unsigned short) n_instructions, command_filter };
+}
+
+bool
+agent_session_enforce (const AgentSession *self)
+{
+  const struct agent_sock_fprog filter = { (unsigned short) self->setup.n_instructions, session_filter };
+
+  return agent_filter_enforce (&filter);
+}
+
 /* What is each slot's own is made with the slot. */
 bool
 agent_session_prepare (AgentSession             *self,
@@ -203,8 +238,13 @@ agent_session_prepare (AgentSession             *self,
   struct stat              found;
 
   self->setup = *setup;
-  memcpy (session_filter, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
-  self->filter = (struct agent_sock_fprog){ (unsigned short) setup->n_instructions, session_filter };
+  if (slots)
+    {
+      memcpy (session_filter, setup->filter, (size_t) setup->n_instructions * SANDBOX_AGENT_INSTRUCTION_SIZE);
+      session_set_filter (self, setup->slot_filter, setup->n_slot_instructions);
+    }
+  else
+    session_set_filter (self, setup->filter, setup->n_instructions);
 
   /* What happens to the mounts of the host or of a slot stays there. */
   if (slots && mount (NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
@@ -214,7 +254,8 @@ agent_session_prepare (AgentSession             *self,
     }
   if (!session_mount (packet, failed))
     return false;
-  if (shared && (setup->flags & SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS) != 0 && !agent_mount_devpts ())
+  session_drop_memories (setup);
+  if (shared && (setup->flags & SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS) != 0 && !agent_mount_place (agent_mount_new_devpts (), AGENT_TERMINALS))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_DEVPTS, errno, 0 };
       return false;
@@ -231,12 +272,12 @@ agent_session_prepare (AgentSession             *self,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
       return false;
     }
-  if (((setup->flags & SANDBOX_AGENT_SETUP_BOUND_NAMES) != 0 && (!agent_mount_bound_names ("/tmp") || !agent_mount_bound_names ("/dev/shm"))) ||
+  if (!session_bound_names (setup, "/tmp") || !session_bound_names (setup, "/dev/shm") ||
       (!slots && (setup->flags & SANDBOX_AGENT_SETUP_SHUT_PROC) != 0 && !agent_mount_shut_proc ()))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, setup->n_mounts };
       return false;
     }
   /* last: a rule holds for what is at its path now */
-  return slots || agent_rules_prepare (setup, &self->ruleset_fd, failed);
+  return slots || (agent_rules_begin (setup, &self->ruleset_fd, failed) && agent_rules_finish (setup, self->ruleset_fd, failed));
 }
