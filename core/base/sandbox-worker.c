@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "sandbox-fork-private.h"
 
@@ -137,15 +138,56 @@ sandbox_worker_resume_in_child (void)
   g_mutex_unlock (&lock);
 }
 
+/* Of a thread that runs a context */
+typedef struct
+{
+  GMainContext *context;
+  int           wakeup_fd; /* by which GLib has the context look again; -1: unknown */
+} ServedThread;
+
+/* @context is taken, and has no source yet. */
+static ServedThread *
+sandbox_served_new (GMainContext *context)
+{
+  ServedThread *self = g_new (ServedThread, 1);
+  GPollFD       polled = { -1, 0, 0 };
+  int           timeout = 0;
+
+  self->context = context;
+  self->wakeup_fd = -1;
+  if (!g_main_context_acquire (context))
+    return self;
+  if (g_main_context_query (context, G_MAXINT, &timeout, &polled, 1) == 1)
+    self->wakeup_fd = polled.fd;
+  g_main_context_release (context);
+
+  return self;
+}
+
+/* What comes from now on is seen before the next wait, as the context is looked through before that. GLib tells a thread also of
+ * what it has done to its own sources, and it would wait in vain once more for each turn in which it has. */
+static void
+sandbox_served_forget_wakeup (ServedThread *self)
+{
+  char word[16];
+
+  if (self->wakeup_fd >= 0)
+    while (read (self->wakeup_fd, word, sizeof word) == sizeof word)
+      ;
+}
+
 static gpointer
 sandbox_served_thread (gpointer data)
 {
-  GMainContext *context = data;
+  ServedThread *self = data;
 
   g_private_set (&busy, &busy);
-  g_main_context_push_thread_default (context);
+  g_main_context_push_thread_default (self->context);
   for (;;)
-    g_main_context_iteration (context, TRUE);
+    {
+      g_main_context_iteration (self->context, TRUE);
+      sandbox_served_forget_wakeup (self);
+    }
 
   return NULL;
 }
@@ -169,7 +211,7 @@ sandbox_worker_start (const char   *name,
                       GMainContext *context)
 {
   n_busy++;
-  g_thread_unref (g_thread_new (name, func, context));
+  g_thread_unref (g_thread_new (name, func, sandbox_served_new (context)));
 }
 
 /**
