@@ -17,8 +17,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gio/gunixinputstream.h>
-#include <glib-unix.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -462,23 +460,20 @@ sandbox_agent_process_open_pipes (SandboxAgentProcess *self,
   return good;
 }
 
-/* The host's ends become the streams of the process. */
+/* The host's ends become what the process has. */
 static void
 sandbox_agent_process_take_pipes (SandboxAgentProcess *self,
                                   int                  host[3])
 {
   g_autoptr (GOutputStream) input_stream = NULL;
-  g_autoptr (GInputStream) output_stream = NULL;
-  g_autoptr (GInputStream) error_stream = NULL;
 
+  /* these flags, and no others: they are new */
   for (guint i = 0; i < 3; i++)
     if (host[i] >= 0)
-      g_unix_set_fd_nonblocking (host[i], TRUE, NULL);
+      fcntl (host[i], F_SETFL, O_NONBLOCK);
   if (host[0] >= 0)
     input_stream = sandbox_pipe_stream_new_take_fd (g_steal_fd (&host[0]));
-  output_stream = g_unix_input_stream_new (g_steal_fd (&host[1]), TRUE);
-  error_stream = g_unix_input_stream_new (g_steal_fd (&host[2]), TRUE);
-  sandbox_process_set_streams (SANDBOX_PROCESS (self), input_stream, output_stream, error_stream);
+  sandbox_process_take_pipes (SANDBOX_PROCESS (self), input_stream, &host[1]);
 }
 
 static void

@@ -20,8 +20,11 @@ SandboxCapture *sandbox_capture_new (GInputStream      *output,
                                      SandboxCaptureFunc drained,
                                      gpointer           user_data,
                                      GDestroyNotify     notify);
-void            sandbox_capture_start (SandboxCapture *self);
-void            sandbox_capture_unref (SandboxCapture *self);
+/* Before it starts, in place of streams: pipes that nobody else reads, not blocking, which it closes. */
+void sandbox_capture_take_pipes (SandboxCapture *self,
+                                 int             pipes[2]);
+void sandbox_capture_start (SandboxCapture *self);
+void sandbox_capture_unref (SandboxCapture *self);
 
 /* Ends the reading although a stream is still open. From any thread. */
 void sandbox_capture_cut (SandboxCapture *self);

@@ -2,6 +2,7 @@
 
 #include "sandbox-capture-private.h"
 
+#include "sandbox-fd-private.h"
 #include "sandbox-worker-private.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 typedef struct
 {
   SandboxCapture *capture;
-  GInputStream   *stream;
+  GInputStream   *stream;  /* nullable */
+  int             pipe_fd; /* in its place; or -1 */
   GByteArray     *data;
   GBytes         *bytes; /* once ended */
   char           *buffer;
@@ -60,6 +62,7 @@ sandbox_capture_unref (SandboxCapture *self)
       g_clear_object (&self->streams[i].stream);
       g_clear_pointer (&self->streams[i].data, g_byte_array_unref);
       g_clear_pointer (&self->streams[i].bytes, g_bytes_unref);
+      sandbox_clear_fd (&self->streams[i].pipe_fd);
       g_free (self->streams[i].buffer);
     }
   g_clear_object (&self->cut);
@@ -74,11 +77,15 @@ sandbox_capture_close (CaptureStream *stream)
     {
       g_source_destroy (stream->watch);
       g_clear_pointer (&stream->watch, g_source_unref);
-      g_input_stream_clear_pending (stream->stream);
-      g_input_stream_close (stream->stream, NULL, NULL);
+      if (stream->stream != NULL)
+        {
+          g_input_stream_clear_pending (stream->stream);
+          g_input_stream_close (stream->stream, NULL, NULL);
+        }
     }
   else if (stream->stream != NULL)
     g_input_stream_close_async (stream->stream, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  sandbox_clear_fd (&stream->pipe_fd);
 }
 
 static void
@@ -197,7 +204,7 @@ static gboolean
 sandbox_capture_watch (CaptureStream *stream,
                        int            fd)
 {
-  if (!g_input_stream_set_pending (stream->stream, NULL))
+  if (stream->stream != NULL && !g_input_stream_set_pending (stream->stream, NULL))
     return FALSE;
 
   stream->watch = sandbox_worker_watch_fd (fd, sandbox_capture_ready_cb, stream, sandbox_capture_unwatched_cb);
@@ -214,16 +221,17 @@ sandbox_capture_start_cb (gpointer user_data)
   for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
     {
       CaptureStream *stream = &self->streams[i];
-      int            fd = -1;
+      int            fd = stream->pipe_fd;
 
       stream->data = g_byte_array_new ();
-      if (stream->stream == NULL || g_cancellable_is_cancelled (self->cut))
+      if ((fd < 0 && stream->stream == NULL) || g_cancellable_is_cancelled (self->cut))
         {
           sandbox_capture_stream_ended (stream);
           continue;
         }
       stream->buffer = g_malloc (CAPTURE_BUFFER_SIZE);
-      fd = sandbox_capture_get_pipe (stream->stream);
+      if (fd < 0)
+        fd = sandbox_capture_get_pipe (stream->stream);
       if (fd < 0)
         sandbox_capture_read (stream);
       else if (!sandbox_capture_watch (stream, fd))
@@ -248,7 +256,10 @@ sandbox_capture_new (GInputStream      *output,
   self->streams[0].stream = output != NULL ? g_object_ref (output) : NULL;
   self->streams[1].stream = errors != NULL ? g_object_ref (errors) : NULL;
   for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
-    self->streams[i].capture = self;
+    {
+      self->streams[i].capture = self;
+      self->streams[i].pipe_fd = -1;
+    }
   self->open = G_N_ELEMENTS (self->streams);
   self->cut = g_cancellable_new ();
   self->max = max;
@@ -258,6 +269,14 @@ sandbox_capture_new (GInputStream      *output,
   self->notify = notify;
 
   return self;
+}
+
+void
+sandbox_capture_take_pipes (SandboxCapture *self,
+                            int             pipes[2])
+{
+  for (guint i = 0; i < G_N_ELEMENTS (self->streams); i++)
+    self->streams[i].pipe_fd = g_steal_fd (&pipes[i]);
 }
 
 void

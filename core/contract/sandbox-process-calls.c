@@ -285,6 +285,8 @@ sandbox_process_communicate_async (SandboxProcess     *self,
   if (task == NULL)
     return;
 
+  /* A host that has the process may ask for its streams at any time. */
+  sandbox_process_get_stdout (self);
   input = sandbox_process_get_stdin (self);
   if (input == NULL && stdin_bytes != NULL && g_bytes_get_size (stdin_bytes) > 0)
     {

@@ -7,6 +7,12 @@
 
 G_BEGIN_DECLS
 
+/* As sandbox_process_set_streams (), with pipes that are not blocking, which are taken: they become streams when somebody asks for
+ * those, and otherwise are read as they are. */
+void sandbox_process_take_pipes (SandboxProcess *self,
+                                 GOutputStream  *stdin_stream,
+                                 int             pipes[2]);
+
 /* The session layer takes charge of a started process: time limit and grace of the frozen @command
  * from now on, kills by way of @dispatcher unless the driver is @thread_safe. Once. */
 void sandbox_process_attach (SandboxProcess    *self,

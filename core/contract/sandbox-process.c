@@ -4,12 +4,14 @@
 
 #include "sandbox-capture-private.h"
 #include "sandbox-error-private.h"
+#include "sandbox-fd-private.h"
 #include "sandbox-fork-private.h"
 #include "sandbox-push-stream-private.h"
 #include "sandbox-result-private.h"
 #include "sandbox-worker-private.h"
 
 #include <gio/gfiledescriptorbased.h>
+#include <gio/gunixinputstream.h>
 #include <gio/gunixoutputstream.h>
 #include <glib-unix.h>
 #include <signal.h>
@@ -56,6 +58,7 @@ typedef struct
   GOutputStream *input;
   GInputStream  *output;
   GInputStream  *errors;
+  int            pipes[2]; /* which are no streams yet; or -1 */
   gboolean       has_streams;
   gboolean       pushes;
 
@@ -509,6 +512,11 @@ sandbox_process_keep (SandboxProcess *self,
 static void
 sandbox_process_ensure_streams_locked (SandboxProcessPrivate *priv)
 {
+  if (priv->pipes[0] >= 0)
+    {
+      priv->output = g_unix_input_stream_new (g_steal_fd (&priv->pipes[0]), TRUE);
+      priv->errors = g_unix_input_stream_new (g_steal_fd (&priv->pipes[1]), TRUE);
+    }
   if (priv->has_streams)
     return;
 
@@ -652,13 +660,15 @@ sandbox_process_collect (SandboxProcess *self,
   SandboxCapture        *capture = NULL;
 
   g_mutex_lock (&priv->lock);
-  sandbox_process_ensure_streams_locked (priv);
+  if (priv->pipes[0] < 0)
+    sandbox_process_ensure_streams_locked (priv);
   if (priv->capture == NULL)
     {
       capture = sandbox_capture_new (priv->output, priv->errors,
                                      sandbox_command_get_max_output (priv->command),
                                      sandbox_process_full_cb, sandbox_process_drained_cb,
                                      g_object_ref (self), g_object_unref);
+      sandbox_capture_take_pipes (capture, priv->pipes);
       priv->capture = capture;
       priv->result_current = FALSE;
       if (priv->gone)
@@ -745,6 +755,8 @@ sandbox_process_finalize (GObject *object)
   g_clear_pointer (&priv->capture, sandbox_capture_unref);
   g_clear_pointer (&priv->dispatcher, sandbox_dispatcher_unref);
   g_clear_object (&priv->command);
+  for (guint i = 0; i < G_N_ELEMENTS (priv->pipes); i++)
+    sandbox_clear_fd (&priv->pipes[i]);
   g_clear_object (&priv->input);
   g_clear_object (&priv->output);
   g_clear_object (&priv->errors);
@@ -846,6 +858,8 @@ sandbox_process_init (SandboxProcess *self)
   priv->generation = sandbox_fork_get_generation ();
   priv->started_us = g_get_monotonic_time ();
   priv->wait_status = -1;
+  priv->pipes[0] = -1;
+  priv->pipes[1] = -1;
   priv->waiters = g_ptr_array_new_with_free_func (sandbox_waiter_free);
 }
 
@@ -1022,6 +1036,27 @@ sandbox_process_set_streams (SandboxProcess *self,
   sandbox_process_cover_stream (self, stdout_stream);
   sandbox_process_cover_stream (self, stderr_stream);
   sandbox_fork_unlock ();
+}
+
+void
+sandbox_process_take_pipes (SandboxProcess *self,
+                            GOutputStream  *stdin_stream,
+                            int             pipes[2])
+{
+  SandboxProcessPrivate *priv = sandbox_process_get_instance_private (self);
+
+  sandbox_fork_lock ();
+  sandbox_process_cover_stream (self, stdin_stream);
+  for (guint i = 0; i < G_N_ELEMENTS (priv->pipes); i++)
+    sandbox_fork_cover (self, pipes[i]);
+  sandbox_fork_unlock ();
+
+  g_mutex_lock (&priv->lock);
+  priv->has_streams = TRUE;
+  g_set_object (&priv->input, stdin_stream);
+  for (guint i = 0; i < G_N_ELEMENTS (priv->pipes); i++)
+    priv->pipes[i] = g_steal_fd (&pipes[i]);
+  g_mutex_unlock (&priv->lock);
 }
 
 static gboolean

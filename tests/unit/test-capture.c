@@ -6,8 +6,10 @@
 
 #include "../common/test-helpers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gio/gunixinputstream.h>
+#include <signal.h>
 #include <unistd.h>
 
 typedef struct
@@ -52,6 +54,30 @@ freed_cb (gpointer user_data)
   count (&fixture->freed, &fixture->elsewhere);
 }
 
+/* By way of GIO, as it can block; in place; or in place and no stream at all */
+typedef enum
+{
+  PIPE_BLOCKING,
+  PIPE_IN_PLACE,
+  PIPE_BARE,
+} PipeKind;
+
+#define BARE "test-bare"
+
+/* What a bare pipe is made of, of which there is no stream any more. */
+static int
+take_bare (GInputStream **stream)
+{
+  g_autoptr (GInputStream) taken = NULL;
+
+  if (*stream == NULL || g_object_get_data (G_OBJECT (*stream), BARE) == NULL)
+    return -1;
+  taken = g_steal_pointer (stream);
+  g_unix_input_stream_set_close_fd (G_UNIX_INPUT_STREAM (taken), FALSE);
+
+  return g_unix_input_stream_get_fd (G_UNIX_INPUT_STREAM (taken));
+}
+
 /* @output and @errors are taken. */
 static void
 fixture_start (Fixture      *fixture,
@@ -59,8 +85,11 @@ fixture_start (Fixture      *fixture,
                GInputStream *errors,
                guint64       max)
 {
+  int pipes[2] = { take_bare (&output), take_bare (&errors) };
+
   memset (fixture, 0, sizeof *fixture);
   fixture->capture = sandbox_capture_new (output, errors, max, full_cb, drained_cb, fixture, freed_cb);
+  sandbox_capture_take_pipes (fixture->capture, pipes);
   g_clear_object (&output);
   g_clear_object (&errors);
   sandbox_capture_start (fixture->capture);
@@ -86,19 +115,22 @@ make_stream (gsize size,
   return g_memory_input_stream_new_from_data (data, size, g_free);
 }
 
-/* What never blocks is read in place, other pipes by way of GIO. */
 static GInputStream *
-make_pipe (gboolean in_place,
+make_pipe (PipeKind kind,
            int     *write_end)
 {
-  int ends[2];
+  GInputStream *stream = NULL;
+  int           ends[2];
 
   g_assert_cmpint (pipe2 (ends, O_CLOEXEC), ==, 0);
-  if (in_place)
+  if (kind != PIPE_BLOCKING)
     g_assert_cmpint (fcntl (ends[0], F_SETFL, O_NONBLOCK), ==, 0);
   *write_end = ends[1];
+  stream = g_unix_input_stream_new (ends[0], TRUE);
+  if (kind == PIPE_BARE)
+    g_object_set_data (G_OBJECT (stream), BARE, stream);
 
-  return g_unix_input_stream_new (ends[0], TRUE);
+  return stream;
 }
 
 static void
@@ -143,7 +175,7 @@ test_bound (void)
 }
 
 static void
-test_content (gconstpointer in_place)
+test_content (gconstpointer kind)
 {
   Fixture          fixture;
   int              ends[2];
@@ -154,7 +186,7 @@ test_content (gconstpointer in_place)
   for (guint i = 0; i < 200000; i++)
     data[i] = (char) (i * 7);
 
-  fixture_start (&fixture, g_memory_input_stream_new_from_data (data, 200000, NULL), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 1 << 20);
+  fixture_start (&fixture, g_memory_input_stream_new_from_data (data, 200000, NULL), make_pipe (GPOINTER_TO_INT (kind), &ends[1]), 1 << 20);
   g_assert_cmpint (write (ends[1], "oh ", 3), ==, 3);
   test_run_for (5);
   g_assert_cmpint (write (ends[1], "no", 2), ==, 2);
@@ -187,14 +219,14 @@ test_missing (void)
 }
 
 static void
-test_cut (gconstpointer in_place)
+test_cut (gconstpointer kind)
 {
   Fixture fixture;
   int     ends[2];
 
   g_test_summary ("A stream that does not end is cut, and what came before is kept");
 
-  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (in_place), &ends[0]), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 100);
+  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (kind), &ends[0]), make_pipe (GPOINTER_TO_INT (kind), &ends[1]), 100);
   g_assert_cmpint (write (ends[0], "before", 6), ==, 6);
   close (ends[1]);
   test_run_for (50);
@@ -209,7 +241,7 @@ test_cut (gconstpointer in_place)
 }
 
 static void
-test_cut_early (gconstpointer in_place)
+test_cut_early (gconstpointer kind)
 {
   Fixture fixture;
   int     write_end = -1;
@@ -218,9 +250,11 @@ test_cut_early (gconstpointer in_place)
 
   memset (&fixture, 0, sizeof fixture);
   {
-    g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
+    g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (kind), &write_end);
+    int pipes[2] = { take_bare (&output), -1 };
 
     fixture.capture = sandbox_capture_new (output, NULL, 10, full_cb, drained_cb, &fixture, freed_cb);
+    sandbox_capture_take_pipes (fixture.capture, pipes);
   }
   sandbox_capture_cut (fixture.capture);
   sandbox_capture_start (fixture.capture);
@@ -367,7 +401,7 @@ flood_thread (gpointer data)
 }
 
 static void
-test_flood (gconstpointer in_place)
+test_flood (gconstpointer kind)
 {
   Fixture  fixture;
   GThread *threads[2];
@@ -375,7 +409,7 @@ test_flood (gconstpointer in_place)
 
   g_test_summary ("Two pipes at once: all of it is read, and the bound is exact");
 
-  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (in_place), &ends[0]), make_pipe (GPOINTER_TO_INT (in_place), &ends[1]), 123456);
+  fixture_start (&fixture, make_pipe (GPOINTER_TO_INT (kind), &ends[0]), make_pipe (GPOINTER_TO_INT (kind), &ends[1]), 123456);
   for (guint i = 0; i < 2; i++)
     threads[i] = g_thread_new ("flood", flood_thread, GINT_TO_POINTER (ends[i]));
   fixture_wait (&fixture);
@@ -391,11 +425,11 @@ test_flood (gconstpointer in_place)
 }
 
 static void
-test_taken (gconstpointer in_place)
+test_taken (gconstpointer kind)
 {
   Fixture fixture;
   int     write_end = -1;
-  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
+  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (kind), &write_end);
 
   g_test_summary ("A stream that somebody else is reading has ended, and is left to him");
 
@@ -412,11 +446,11 @@ test_taken (gconstpointer in_place)
 }
 
 static void
-test_closed (gconstpointer in_place)
+test_closed (gconstpointer kind)
 {
   Fixture fixture;
   int     write_end = -1;
-  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (in_place), &write_end);
+  g_autoptr (GInputStream) output = make_pipe (GPOINTER_TO_INT (kind), &write_end);
 
   g_test_summary ("A stream is closed at its end, so that who writes more is told");
 
@@ -445,25 +479,48 @@ test_broken (void)
   sandbox_capture_unref (fixture.capture);
 }
 
+static void
+test_unread (void)
+{
+  Fixture fixture = { NULL };
+  int     write_end = -1;
+  g_autoptr (GInputStream) output = make_pipe (PIPE_BARE, &write_end);
+  int pipes[2] = { take_bare (&output), -1 };
+
+  g_test_summary ("A pipe that was taken is closed although nobody reads it");
+
+  fixture.capture = sandbox_capture_new (NULL, NULL, 10, full_cb, drained_cb, &fixture, freed_cb);
+  sandbox_capture_take_pipes (fixture.capture, pipes);
+  sandbox_capture_unref (fixture.capture);
+  g_assert_cmpint (write (write_end, "x", 1), <, 0);
+  g_assert_cmpint (errno, ==, EPIPE);
+  close (write_end);
+}
+
 int
 main (int    argc,
       char **argv)
 {
   g_test_init (&argc, &argv, G_TEST_OPTION_ISOLATE_DIRS, NULL);
+  signal (SIGPIPE, SIG_IGN);
 
-#define ADD_BOTH(path, func)                                 \
- g_test_add_data_func (path, GINT_TO_POINTER (FALSE), func); \
- g_test_add_data_func (path "-in-place", GINT_TO_POINTER (TRUE), func)
+#define ADD_BOTH(path, func)                                         \
+ g_test_add_data_func (path, GINT_TO_POINTER (PIPE_BLOCKING), func); \
+ g_test_add_data_func (path "-in-place", GINT_TO_POINTER (PIPE_IN_PLACE), func)
+#define ADD_ALL(path, func) \
+ ADD_BOTH (path, func);     \
+ g_test_add_data_func (path "-bare", GINT_TO_POINTER (PIPE_BARE), func)
   g_test_add_func ("/capture/bound", test_bound);
-  ADD_BOTH ("/capture/content", test_content);
+  ADD_ALL ("/capture/content", test_content);
   g_test_add_func ("/capture/missing", test_missing);
-  ADD_BOTH ("/capture/flood", test_flood);
+  ADD_ALL ("/capture/flood", test_flood);
   ADD_BOTH ("/capture/taken", test_taken);
   ADD_BOTH ("/capture/closed", test_closed);
-  ADD_BOTH ("/capture/cut", test_cut);
-  ADD_BOTH ("/capture/cut-early", test_cut_early);
+  ADD_ALL ("/capture/cut", test_cut);
+  ADD_ALL ("/capture/cut-early", test_cut_early);
   g_test_add_func ("/capture/cut-blocked", test_cut_blocked);
   g_test_add_func ("/capture/broken", test_broken);
+  g_test_add_func ("/capture/unread", test_unread);
 
   return g_test_run ();
 }

@@ -728,6 +728,86 @@ test_streams_once (void)
   g_test_assert_expected_messages ();
 }
 
+/* What is written to the ends that it leaves is what the process says. */
+static void
+take_pipes (TestProcess *test,
+            int          writers[2])
+{
+  int pipes[2];
+
+  for (guint i = 0; i < 2; i++)
+    {
+      int ends[2];
+
+      g_assert_cmpint (pipe2 (ends, O_CLOEXEC), ==, 0);
+      g_assert_cmpint (fcntl (ends[0], F_SETFL, O_NONBLOCK), ==, 0);
+      pipes[i] = ends[0];
+      writers[i] = ends[1];
+    }
+  sandbox_process_take_pipes (SANDBOX_PROCESS (test), NULL, pipes);
+  g_assert_cmpint (pipes[0], ==, -1);
+  g_assert_cmpint (pipes[1], ==, -1);
+}
+
+static void
+test_pipes (void)
+{
+  const char *const words[] = { "said", "warned" };
+
+  g_test_summary ("Pipes of the library's own are streams for who asks, are collected as they are by who does not, and are closed for all");
+
+  for (guint asks = 0; asks < 3; asks++)
+    {
+      g_autoptr (TestProcess) test = new_process (NULL);
+      SandboxProcess *process = SANDBOX_PROCESS (test);
+      int             writers[2];
+
+      take_pipes (test, writers);
+      for (guint i = 0; i < 2; i++)
+        g_assert_cmpint (write (writers[i], words[i], strlen (words[i])), ==, (gssize) strlen (words[i]));
+      if (asks == 0)
+        {
+          sandbox_process_set_gone (process);
+          g_clear_object (&test);
+          for (guint i = 0; i < 2; i++)
+            {
+              GPollFD polled = { writers[i], G_IO_OUT, 0 };
+
+              g_assert_cmpint (g_poll (&polled, 1, 10000), ==, 1);
+              g_assert_cmpint (polled.revents & G_IO_ERR, ==, G_IO_ERR);
+            }
+        }
+      else if (asks == 1)
+        {
+          char buffer[16] = "";
+
+          g_assert_true (G_IS_UNIX_INPUT_STREAM (sandbox_process_get_stdout (process)));
+          g_assert_true (sandbox_process_get_stdout (process) == sandbox_process_get_stdout (process));
+          g_assert_cmpint (g_input_stream_read (sandbox_process_get_stderr (process), buffer, sizeof buffer, NULL, NULL), ==, 6);
+          g_assert_cmpstr (buffer, ==, "warned");
+          sandbox_process_set_gone (process);
+        }
+      else
+        {
+          g_autoptr (GAsyncResult) done = NULL;
+          g_autoptr (SandboxResult) result = NULL;
+
+          sandbox_process_collect (process, g_task_new (process, NULL, test_result_cb, &done));
+          for (guint i = 0; i < 2; i++)
+            close (g_steal_fd (&writers[i]));
+          sandbox_process_set_exited (process, 0, 0, 0, 0);
+          sandbox_process_set_gone (process);
+          test_wait (done != NULL);
+          result = g_task_propagate_pointer (G_TASK (done), NULL);
+          test_assert_bytes (sandbox_result_get_stdout (result), "said");
+          test_assert_bytes (sandbox_result_get_stderr (result), "warned");
+        }
+      for (guint i = 0; i < 2; i++)
+        if (writers[i] >= 0)
+          close (writers[i]);
+    }
+}
+
 static void
 test_push (void)
 {
@@ -1440,6 +1520,7 @@ main (int    argc,
   g_test_add_func ("/process/wait-races", test_wait_races);
   g_test_add_func ("/process/properties", test_properties);
   g_test_add_func ("/process/streams-once", test_streams_once);
+  g_test_add_func ("/process/pipes", test_pipes);
   g_test_add_func ("/process/push", test_push);
   g_test_add_func ("/process/push-flood", test_push_flood);
   g_test_add_func ("/process/drained", test_drained);
