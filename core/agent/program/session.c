@@ -193,22 +193,6 @@ session_mount (const SandboxAgentPacket *packet,
   return true;
 }
 
-/* Where each slot has memory of its own, the session needs none: the kernel copies all mounts for a slot. What cannot be unmounted,
- * as something is mounted below, stays: a slot covers it. */
-static void
-session_drop_memories (const SandboxAgentSetup *setup)
-{
-  for (uint32_t i = 0; i < setup->n_memories; i++)
-    umount2 (setup->memories[i].target, UMOUNT_NOFOLLOW);
-}
-
-static bool
-session_bound_names (const SandboxAgentSetup *setup,
-                     const char              *directory)
-{
-  return (setup->flags & SANDBOX_AGENT_SETUP_BOUND_NAMES) == 0 || agent_slot_owns (setup, directory) || agent_mount_bound_names (directory);
-}
-
 static void
 session_set_filter (AgentSession  *self,
                     const uint8_t *filter,
@@ -254,7 +238,6 @@ agent_session_prepare (AgentSession             *self,
     }
   if (!session_mount (packet, failed))
     return false;
-  session_drop_memories (setup);
   if (shared && (setup->flags & SANDBOX_AGENT_SETUP_PRIVATE_DEVPTS) != 0 && !agent_mount_place (agent_mount_new_devpts (), AGENT_TERMINALS))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_DEVPTS, errno, 0 };
@@ -272,7 +255,7 @@ agent_session_prepare (AgentSession             *self,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_USERNS_LIMIT, errno, 0 };
       return false;
     }
-  if (!session_bound_names (setup, "/tmp") || !session_bound_names (setup, "/dev/shm") ||
+  if (((setup->flags & SANDBOX_AGENT_SETUP_BOUND_NAMES) != 0 && (!agent_mount_bound_names ("/tmp") || !agent_mount_bound_names ("/dev/shm"))) ||
       (!slots && (setup->flags & SANDBOX_AGENT_SETUP_SHUT_PROC) != 0 && !agent_mount_shut_proc ()))
     {
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_MOUNT, errno, setup->n_mounts };
