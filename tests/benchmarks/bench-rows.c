@@ -154,9 +154,11 @@ bench_rows_print_table (GPtrArray *rows,
         printf (" %12s %-8s", "", "");
       if (row->baseline != NULL)
         printf (" %8.3f  %s", row->ratio, row->baseline);
+      else
+        printf (" %8s  ", "");
       if (!isnan (row->at_most))
-        printf (", at most %.2f: %s", row->at_most, kept ? "kept" : bench_row_is_measured (row) ? "MISSED"
-                                                                                                : "no measurement");
+        printf ("%sat most %.2f: %s", row->baseline != NULL ? ", " : "", row->at_most, kept ? "kept" : bench_row_is_measured (row) ? "MISSED"
+                                                                                                                                   : "no measurement");
       if (!isnan (row->at_least))
         printf (", at least %.2f: %s", row->at_least, kept ? "kept" : "MISSED");
       printf ("\n");

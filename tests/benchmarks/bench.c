@@ -631,6 +631,32 @@ bench_find_baseline (Bench             *self,
   return NULL;
 }
 
+/* Of those that are asked for, with what they are compared to; NULL for all of them */
+static char **
+bench_complete_names (char **asked)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+
+  for (guint i = 0; asked != NULL && asked[i] != NULL; i++)
+    {
+      const BenchRow *row = NULL;
+
+      for (guint j = 0; j < G_N_ELEMENTS (rows) && row == NULL; j++)
+        if (strcmp (rows[j].name, asked[i]) == 0)
+          row = &rows[j];
+      errno = ENOENT;
+      bench_check (row != NULL, asked[i], NULL);
+      g_ptr_array_add (names, g_strdup (row->name));
+      if (row->baseline != NULL)
+        g_ptr_array_add (names, g_strdup (row->baseline));
+    }
+  if (asked == NULL)
+    return NULL;
+  g_ptr_array_add (names, NULL);
+
+  return (char **) g_ptr_array_free (g_steal_pointer (&names), FALSE);
+}
+
 static gboolean
 bench_is_baseline (Bench             *self,
                    const BenchRow    *row,
@@ -763,7 +789,7 @@ bench_print_table (Bench             *self,
         continue;
       printf ("%-24s %10.1f %10.1f", row->name, bench_percentile (row->times, 50), bench_percentile (row->times, 95));
       if (ratio > 0)
-        printf (" %8.3f  %s", ratio, row->baseline);
+        printf (" %8.3f  %s, %.1f", ratio, row->baseline, bench_baseline (row));
       if (ratio > 0 && row->bar > 0)
         printf (", at most %.2f", row->bar);
       if (ratio > 0 && row->slack > 0)
@@ -781,12 +807,13 @@ main (int    argc,
   gboolean json = FALSE;
   int      rounds = 300;
   int      heap_mib = 1024;
+  g_auto (GStrv) asked = NULL;
   g_auto (GStrv) remaining = NULL;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "Print the rows as JSON", NULL },
     { "rounds", 0, 0, G_OPTION_ARG_INT, &rounds, "How often each row is measured (300)", "N" },
     { "heap", 0, 0, G_OPTION_ARG_INT, &heap_mib, "The heap of the large host (1024)", "MIB" },
-    { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &remaining, NULL, "[ROW…]" },
+    { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &asked, NULL, "[ROW…]" },
     G_OPTION_ENTRY_NULL
   };
   g_autoptr (GOptionContext) context = NULL;
@@ -802,6 +829,7 @@ main (int    argc,
   g_option_context_add_main_entries (context, entries, NULL);
   bench_check (g_option_context_parse (context, &argc, &argv, &error), "options", error);
   bench_check (rounds > 0 && heap_mib > 0, "options", NULL);
+  remaining = bench_complete_names (asked);
 
   directory = g_dir_make_tmp ("sandbox-bench-XXXXXX", &error);
   bench_check (directory != NULL, "a directory", error);

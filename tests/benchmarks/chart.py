@@ -29,7 +29,7 @@ OTHERS = {
     'peer-podman-exec': 'podman exec',
     'peer-podman-run': 'podman run',
 }
-WIDTH, LABEL, NUMBER, ROW, HEAD, FOOT = 760, 262, 138, 30, 62, 44
+WIDTH, LABEL, NUMBER, ROW, HEAD, FOOT = 760, 290, 138, 30, 62, 44
 # Title, what the ratios refer to, which rows; the count is in the name.
 CURVES = [
     ('Commands of one session', 'with its start, to as many processes', r'commands-(\d+)'),
