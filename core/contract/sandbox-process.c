@@ -508,6 +508,17 @@ sandbox_process_keep (SandboxProcess *self,
     sandbox_kept_free (kept);
 }
 
+/* What a stream is to others whose output is being collected, or has been. */
+static GInputStream *
+sandbox_process_new_closed_stream (void)
+{
+  GInputStream *stream = g_memory_input_stream_new ();
+
+  g_input_stream_close (stream, NULL, NULL);
+
+  return stream;
+}
+
 /* Without descriptors of the driver, its pushes feed the streams. */
 static void
 sandbox_process_ensure_streams_locked (SandboxProcessPrivate *priv)
@@ -516,6 +527,11 @@ sandbox_process_ensure_streams_locked (SandboxProcessPrivate *priv)
     {
       priv->output = g_unix_input_stream_new (g_steal_fd (&priv->pipes[0]), TRUE);
       priv->errors = g_unix_input_stream_new (g_steal_fd (&priv->pipes[1]), TRUE);
+    }
+  else if (priv->has_streams && priv->output == NULL)
+    {
+      priv->output = sandbox_process_new_closed_stream ();
+      priv->errors = sandbox_process_new_closed_stream ();
     }
   if (priv->has_streams)
     return;

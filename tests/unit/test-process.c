@@ -793,6 +793,9 @@ test_pipes (void)
           g_autoptr (SandboxResult) result = NULL;
 
           sandbox_process_collect (process, g_task_new (process, NULL, test_result_cb, &done));
+          /* a session lists its processes, also those that are collected */
+          g_assert_true (g_input_stream_is_closed (sandbox_process_get_stdout (process)));
+          g_assert_true (g_input_stream_is_closed (sandbox_process_get_stderr (process)));
           for (guint i = 0; i < 2; i++)
             close (g_steal_fd (&writers[i]));
           sandbox_process_set_exited (process, 0, 0, 0, 0);

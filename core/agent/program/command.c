@@ -240,6 +240,8 @@ command_child (void *data)
   /* not by process 1 too, which commands could signal then */
   if (!agent_rules_enforce (session->ruleset_fd))
     command_fail (errno);
+  /* what is told if somebody kills it while it waits */
+  command_report.step = SANDBOX_AGENT_STEP_FORK;
   agent_touch (command_bytes, AGENT_PAGE_SIZE);
   agent_touch (command_strings, AGENT_PAGE_SIZE);
   command_wait (start->socket_fd);
