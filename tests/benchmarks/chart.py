@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 
 OURS = {
-    'run-true-armed': 'sandbox-glib',
+    'run-true-armed': 'sandbox-glib, a slot armed',
     'run-true-dispatch': 'sandbox-glib, no slot armed',
     'run-true-one-bwrap': 'sandbox-glib, one bwrap per command',
 }
@@ -82,7 +82,7 @@ def draw(rows):
     decades = math.floor((WIDTH - 24 - LABEL) / scale)
     bottom = HEAD + ROW * len(bars)
 
-    yield from begin('Time to run /usr/bin/true in a sandbox', 'times a plain process with captured output; median; shorter is better',
+    yield from begin('Time to run /usr/bin/true in a sandbox', 'times a plain process with captured output; medians; logarithmic; shorter is better',
                      bottom + FOOT)
     for decade in range(decades + 1):
         at = LABEL + scale * decade
@@ -123,7 +123,7 @@ def draw_curve(left, title, subtitle, points):
 
 
 def draw_growth(rows):
-    yield from begin('What more of it costs', 'ratios of medians; lower is better', TOP + PLOT + FOOT)
+    yield from begin('What more of it costs', 'ratios of medians; logarithmic; lower is better', TOP + PLOT + FOOT)
     for panel, (title, subtitle, pattern) in enumerate(CURVES):
         points = sorted((int(found[1]), row['ratio'] or 1) for name, row in rows.items() if (found := re.fullmatch(pattern, name)))
         if not points:
