@@ -839,7 +839,7 @@ sandbox_bubblewrap_backend_class_init (SandboxBubblewrapBackendClass *klass)
    * SandboxBubblewrapBackend:armed-slots:
    *
    * How many slots of each session wait for commands, which is what makes these as fast as without a sandbox. One
-   * takes some hundred KiB of memory, and half a millisecond when it has to be made for a command that waits.
+   * takes about a hundred KiB of memory, and half a millisecond when it has to be made for a command that waits.
    *
    * It counts for sessions that are created later. The default is 2.
    *

@@ -130,6 +130,23 @@ bench_rows_print_json (GPtrArray *rows)
   printf ("\n]\n");
 }
 
+static void
+bench_row_print_limits (const BenchRow *row)
+{
+  const char *verdict = bench_row_is_kept (row) ? "kept" : bench_row_is_measured (row) ? "MISSED"
+                                                                                       : "no measurement";
+  const char *separator = row->baseline != NULL ? ", " : "";
+
+  if (!isnan (row->at_most))
+    printf ("%sat most %.2f", separator, row->at_most);
+  if (!isnan (row->at_most) && !isnan (row->at_least))
+    separator = " and ";
+  if (!isnan (row->at_least))
+    printf ("%sat least %.2f", separator, row->at_least);
+  if (!isnan (row->at_most) || !isnan (row->at_least))
+    printf (": %s", verdict);
+}
+
 guint
 bench_rows_print_table (GPtrArray *rows,
                         guint      rounds)
@@ -141,7 +158,6 @@ bench_rows_print_table (GPtrArray *rows,
   for (guint i = 0; i < rows->len; i++)
     {
       const BenchRow *row = g_ptr_array_index (rows, i);
-      gboolean        kept = bench_row_is_kept (row);
 
       printf ("%-30s", row->name);
       if (row->times->len > 0)
@@ -156,13 +172,9 @@ bench_rows_print_table (GPtrArray *rows,
         printf (" %8.3f  %s", row->ratio, row->baseline);
       else
         printf (" %8s  ", "");
-      if (!isnan (row->at_most))
-        printf ("%sat most %.2f: %s", row->baseline != NULL ? ", " : "", row->at_most, kept ? "kept" : bench_row_is_measured (row) ? "MISSED"
-                                                                                                                                   : "no measurement");
-      if (!isnan (row->at_least))
-        printf (", at least %.2f: %s", row->at_least, kept ? "kept" : "MISSED");
+      bench_row_print_limits (row);
       printf ("\n");
-      n_missed += !kept;
+      n_missed += !bench_row_is_kept (row);
     }
 
   return n_missed;

@@ -123,13 +123,13 @@ rules_add (int                     ruleset_fd,
 static bool
 rules_add_some (const SandboxAgentSetup *setup,
                 int                      ruleset_fd,
-                struct ruleset_attr      attr,
+                uint64_t                 handled,
                 bool                     shared,
                 SandboxAgentFailed      *failed)
 {
   for (uint32_t i = 0; i < setup->n_rules; i++)
     if (agent_slots_share (setup, setup->rules[i].path) == shared &&
-        !rules_add (ruleset_fd, &setup->rules[i], attr.handled_access_fs))
+        !rules_add (ruleset_fd, &setup->rules[i], handled))
       {
         *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_LANDLOCK, errno, i + 1 };
         return false;
@@ -168,7 +168,7 @@ agent_rules_begin (const SandboxAgentSetup *setup,
       *failed = (SandboxAgentFailed){ SANDBOX_AGENT_STEP_LANDLOCK, errno, 0 };
       return false;
     }
-  return rules_add_some (setup, *ruleset_fd, attr, true, failed);
+  return rules_add_some (setup, *ruleset_fd, attr.handled_access_fs, true, failed);
 }
 
 bool
@@ -176,7 +176,7 @@ agent_rules_finish (const SandboxAgentSetup *setup,
                     int                      ruleset_fd,
                     SandboxAgentFailed      *failed)
 {
-  return ruleset_fd < 0 || rules_add_some (setup, ruleset_fd, rules_get_handled (rules_get_version ()), false, failed);
+  return ruleset_fd < 0 || rules_add_some (setup, ruleset_fd, rules_get_handled (rules_get_version ()).handled_access_fs, false, failed);
 }
 
 bool
